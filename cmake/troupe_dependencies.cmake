@@ -1,0 +1,13 @@
+# Third-party packages, all from Debian or Ubuntu (the `dev` script installs them).
+find_package(Threads REQUIRED)
+find_package(CAF017 0.17.6 REQUIRED)
+find_package(oneDNN 2.6 REQUIRED)
+find_package(Boost 1.74 REQUIRED COMPONENTS unit_test_framework)
+find_package(nlohmann_json 3.9 REQUIRED)
+find_package(CLI11 2.1 REQUIRED)
+find_package(fmt REQUIRED)
+find_package(tl-expected REQUIRED)
+find_package(tomlplusplus REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
+pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)

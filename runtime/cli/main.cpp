@@ -1,0 +1,4 @@
+// The `troupe` program.
+int main() {
+  return 0;
+}

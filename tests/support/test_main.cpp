@@ -1,0 +1,3 @@
+// main() of the test programs.
+#define BOOST_TEST_MODULE troupe
+#include <boost/test/unit_test.hpp>
