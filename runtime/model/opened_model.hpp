@@ -1,0 +1,39 @@
+// A model folder, checked and ready to load weights from: recipe, files, names.
+// Immutable and shared; the tokenizer is opened apart (folders without one are
+// fine).
+#pragma once
+
+#include "runtime/error.hpp"
+#include "runtime/model/checkpoint.hpp"
+#include "runtime/model/generation_config.hpp"
+#include "runtime/model/model_config.hpp"
+#include "runtime/model/model_family.hpp"
+#include "runtime/model/tensor_map.hpp"
+
+#include <memory>
+#include <string>
+
+namespace troupe {
+
+struct opened_model {
+  std::string folder;
+  model_config config;
+  generation_config generation;
+  checkpoint files;
+  tensor_map tensors;
+  std::string digest; ///< Hex; equal for equal recipe and tensor headers.
+};
+
+using model_ptr = std::shared_ptr<const opened_model>;
+
+/// Opens `folder` and checks all but the weights' values.
+result<model_ptr>
+open_model(const std::string& folder,
+           const family_catalog& families = family_catalog::built_in());
+
+/// What a peer compares to know that it serves the same model: SHA-256 of the
+/// canonical recipe and of every tensor's name, type and shape, first 128 bits
+/// in hex. Values are not read, and the split into files does not matter.
+std::string model_digest(const model_config& config, const checkpoint& files);
+
+} // namespace troupe

@@ -1,0 +1,78 @@
+// Strict reader of one safetensors file: an 8-byte little-endian header length,
+// a JSON object name -> {dtype, shape, data_offsets}, then the bytes. The
+// header is believed only after every number was checked against the file:
+// ranges in order, without overlap or hole, shape x dtype equal to the range,
+// the last byte at the end of the file. Bytes are read with pread, so a file
+// that shrinks later gives an error and never a signal.
+#pragma once
+
+#include "runtime/error.hpp"
+#include "runtime/model/tensor_info.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace troupe {
+
+/// Headers above this size are refused before they are read.
+inline constexpr uint64_t safetensors_header_max = 100'000'000;
+
+class safetensors_file {
+public:
+  /// Opens and checks `path`. Fails with not_found, io or bad_format; the
+  /// message has the path, and a hint when the file is something else (a Git
+  /// LFS pointer, a web page, a pickle, ...) or is truncated.
+  static result<safetensors_file> open(const std::string& path);
+
+  safetensors_file(safetensors_file&& other) noexcept;
+  safetensors_file& operator=(safetensors_file&& other) noexcept;
+  ~safetensors_file();
+
+  const std::string& path() const {
+    return path_;
+  }
+
+  /// All tensors by name.
+  const std::map<std::string, tensor_info, std::less<>>& tensors() const {
+    return tensors_;
+  }
+
+  /// The free text of "__metadata__".
+  const std::map<std::string, std::string, std::less<>>& metadata() const {
+    return metadata_;
+  }
+
+  /// nullptr if there is none.
+  const tensor_info* find(std::string_view name) const;
+
+  /// Fills `out` from byte `begin` of the tensor on. Any thread.
+  /// @pre begin + out.size() <= x.bytes
+  result<void> read(const tensor_info& x, uint64_t begin,
+                    std::span<std::byte> out) const;
+
+  uint64_t file_bytes() const {
+    return file_bytes_;
+  }
+
+  /// Bytes of tensors read so far, the header not counted.
+  uint64_t bytes_read() const {
+    return bytes_read_.load(std::memory_order_relaxed);
+  }
+
+private:
+  safetensors_file() = default;
+
+  std::string path_;
+  int fd_ = -1;
+  uint64_t file_bytes_ = 0;
+  std::map<std::string, tensor_info, std::less<>> tensors_;
+  std::map<std::string, std::string, std::less<>> metadata_;
+  mutable std::atomic<uint64_t> bytes_read_{0};
+};
+
+} // namespace troupe

@@ -1,0 +1,59 @@
+// Binds what a model needs (roles: "q_proj of layer 3") to the tensors of its
+// checkpoint. Made once at load; by then every name exists, every shape and
+// type fits, and no tensor is left over.
+#pragma once
+
+#include "runtime/error.hpp"
+#include "runtime/ids.hpp"
+#include "runtime/model/checkpoint.hpp"
+#include "runtime/model/model_config.hpp"
+#include "runtime/model/model_family.hpp"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe {
+
+/// A tensor the model needs, by its full name.
+struct required_tensor {
+  std::string role; ///< Key of the family's [tensors].
+  std::string name;
+  std::vector<uint64_t> shape;
+};
+
+/// Everything `config` needs outside the experts, in the order of the forward
+/// pass. Fails with invalid_argument when the family names no such role.
+result<std::vector<required_tensor>>
+backbone_tensors(const model_config& config, const model_family& family);
+
+/// gate, up and down of one expert.
+/// @pre layer is a MoE layer of `config`, expert < num_experts
+result<std::vector<required_tensor>> expert_tensors(const model_config& config,
+                                                    const model_family& family,
+                                                    layer_index layer,
+                                                    expert_id expert);
+
+class tensor_map {
+public:
+  /// Fails with shape_mismatch when tensors are missing, left over, or of
+  /// another shape or type; the message has all of them (up to a bound).
+  static result<tensor_map> bind(const model_config& config,
+                                 const model_family& family,
+                                 const checkpoint& files);
+
+  /// Full name of a tensor outside the layers. @pre the model has it
+  const std::string& name(std::string_view role) const;
+  /// Full name of a layer's tensor. @pre the layer has it
+  const std::string& name(std::string_view role, layer_index layer) const;
+  /// Full name of an expert's tensor. @pre the layer has it
+  std::string name(std::string_view role, layer_index layer,
+                   expert_id expert) const;
+
+private:
+  std::map<std::string, std::string, std::less<>> names_;
+  std::map<std::string, std::string, std::less<>> expert_patterns_;
+};
+
+} // namespace troupe
