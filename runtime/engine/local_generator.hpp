@@ -1,0 +1,78 @@
+// Generation without actors: scheduler, forward pass, sampler and local experts
+// in one loop. What the cluster is compared with, and the bench's bare mode.
+#pragma once
+
+#include "kernels/lanes.hpp"
+#include "runtime/engine/forward_pass.hpp"
+#include "runtime/engine/local_experts.hpp"
+#include "runtime/engine/sampler.hpp"
+#include "runtime/engine/scheduler.hpp"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace troupe {
+
+/// A model ready to run in this process.
+struct local_model {
+  std::shared_ptr<const backbone_weights> backbone;
+  std::shared_ptr<const local_experts> experts;
+  /// Type of the experts' outputs: bf16 or f32 (f32 in f32 mode).
+  kernels::dtype reply = kernels::dtype::bf16;
+};
+
+/// Loads backbone and all experts; `reply` is the default of the mode.
+result<local_model> load_local_model(const opened_model& model,
+                                     kernels::compute_options options);
+
+/// Runs one batch to its end with local experts. Errors: not_finite.
+result<pass_output> run_pass(forward_pass& pass, const batch& x,
+                             const local_model& model, kernels::lanes& pool);
+
+struct generator_options {
+  scheduler_options schedule;
+  kv_cache_options cache;
+};
+
+/// One finished request.
+struct generated_text {
+  std::vector<token_id> ids; ///< A stop id is not among them.
+  finish_reason reason = finish_reason::length;
+};
+
+class local_generator {
+public:
+  /// `pool` outlives the generator. Errors: out_of_memory.
+  static result<local_generator> make(local_model model, kernels::lanes& pool,
+                                      generator_options options);
+
+  /// Runs all requests together to their ends, results in the same order.
+  /// Stop strings are not looked at (ids only). Errors: what `scheduler::add`
+  /// refuses; not_finite.
+  result<std::vector<generated_text>>
+  generate(std::span<const generation_request> requests);
+
+  const scheduler_stats& stats() const noexcept {
+    return stats_;
+  }
+
+private:
+  local_generator(local_model model, kernels::lanes& pool,
+                  generator_options options, kv_cache cache);
+
+  local_model model_;
+  kernels::lanes* pool_;
+  generator_options options_;
+  std::unique_ptr<kv_cache> cache_;
+  scheduler_stats stats_;
+};
+
+/// Samples the rows of `out` that `x` wanted logits for. `params(sequence)`
+/// and `position` (of the new token) key each draw.
+result<std::vector<sampled_token>> sample_rows(const batch& x,
+                                               const pass_output& out,
+                                               const scheduler& state,
+                                               sampler& chooser);
+
+} // namespace troupe
