@@ -10,6 +10,7 @@
 //   return file->finish();        // also refuses the keys nobody read
 #pragma once
 
+#include "config/units.hpp"
 #include "runtime/error.hpp"
 
 #include <chrono>
@@ -20,6 +21,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace troupe {
@@ -49,11 +51,8 @@ struct enum_name {
 /// Whether a key may be left out.
 enum class presence { optional, required };
 
-/// A number of bytes: an integer, or a string as "64MiB", "2GiB", "512KiB".
-struct byte_size {
-  uint64_t bytes = 0;
-  auto operator<=>(const byte_size&) const = default;
-};
+/// A value whose type the file decides.
+using toml_scalar = std::variant<bool, int64_t, double, std::string>;
 
 namespace detail {
 struct toml_state;
@@ -95,6 +94,9 @@ public:
   void read_strings(std::string_view key, std::vector<std::string>& out,
                     presence = presence::optional);
 
+  /// A boolean, a number or a string; nullopt (and a fault) for anything else.
+  std::optional<toml_scalar> read_scalar(std::string_view key);
+
   // -- structure -------------------------------------------------------------
 
   bool has(std::string_view key) const;
@@ -103,11 +105,10 @@ public:
   std::vector<std::string> keys() const;
 
   /// The table `key`; an empty one if the file has none.
-  toml_section section(std::string_view key,
-                       presence = presence::optional) const;
+  toml_section section(std::string_view key, presence = presence::optional);
 
   /// The tables of `[[key]]`, in file order; empty if the file has none.
-  std::vector<toml_section> sections(std::string_view key) const;
+  std::vector<toml_section> sections(std::string_view key);
 
   // -- faults ----------------------------------------------------------------
 
@@ -116,6 +117,7 @@ public:
 
 private:
   friend class toml_file;
+  friend struct toml_lookup;
   toml_section(std::shared_ptr<detail::toml_state> state,
                std::shared_ptr<const detail::toml_node> node, std::string path);
   std::optional<size_t> read_choice(std::string_view key,
