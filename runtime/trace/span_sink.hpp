@@ -40,7 +40,7 @@ public:
   recorded_spans take();
 
 private:
-  std::vector<span> in_order(std::vector<span> ring, size_t oldest) const;
+  static std::vector<span> in_order(std::vector<span> ring, size_t oldest);
 
   const size_t capacity_;
   std::atomic<uint64_t> last_id_{0};
