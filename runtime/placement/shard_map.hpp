@@ -25,8 +25,8 @@ public:
   shard_map() = default;
 
   /// Builds a map from `replicas` [layers, experts] (row by row).
-  /// Errors: invalid_argument when a count does not fit, a layer appears twice,
-  /// an expert has no replica or names a node twice.
+  /// Errors: invalid_argument when a count does not fit, `layers`
+  /// does not ascend, an expert has no replica or names a node twice.
   static result<shard_map> make(uint64_t version,
                                 std::vector<layer_index> layers,
                                 uint32_t experts,
@@ -67,7 +67,8 @@ public:
   bool operator==(const shard_map&) const = default;
 
 private:
-  size_t row(layer_index layer) const; // index of a layer's row, or layers()
+  /// Index of the layer in `layers_`; their number when it has none.
+  size_t row(layer_index layer) const noexcept;
 
   uint64_t version_ = 0;
   uint32_t experts_ = 0;
