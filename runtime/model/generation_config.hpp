@@ -16,7 +16,6 @@ namespace troupe {
 struct generation_config {
   std::vector<token_id> eos_ids; ///< Any of them ends the text; may be empty.
   std::optional<token_id> bos_id;
-  std::optional<token_id> pad_id;
   bool do_sample = false;   ///< false: greedy unless the request says so.
   double temperature = 1.0; ///< >= 0
   uint32_t top_k = 0;       ///< 0: off.

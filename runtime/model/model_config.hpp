@@ -3,6 +3,9 @@
 // operation; code branches on these properties and never on a family's name.
 #pragma once
 
+#include "kernels/activation.hpp"
+#include "kernels/rope.hpp"
+#include "kernels/router.hpp"
 #include "runtime/error.hpp"
 
 #include <cstdint>
@@ -13,14 +16,11 @@
 namespace troupe {
 
 enum class attention_kind { gqa };
-enum class rope_style { half_split, interleaved };
-enum class score_function { softmax, sigmoid };
-enum class activation_function { silu };
 enum class ffn_kind { dense, moe };
 
 struct rope_config {
   double theta = 10000.0;
-  rope_style style = rope_style::half_split;
+  kernels::rope_pairs pairs = kernels::rope_pairs::half_split;
   uint32_t rotary_dim = 0; ///< First dims of each head that rotate; even.
 };
 
@@ -47,14 +47,14 @@ struct attention_config {
 struct router_config {
   uint32_t num_experts = 0;
   uint32_t top_k = 0; ///< 1 <= top_k <= num_experts.
-  score_function score = score_function::softmax;
-  bool normalize = false; ///< Chosen weights are divided by their sum.
+  kernels::router_score score = kernels::router_score::softmax;
+  kernels::router_normalize normalize = kernels::router_normalize::no;
 };
 
 /// The gated feed-forward of dense layers and of experts:
 /// down(activation(gate(x)) * up(x)).
 struct ffn_config {
-  activation_function activation = activation_function::silu;
+  kernels::activation_options activation;
   uint32_t dense_size = 0;  ///< Intermediate size of dense layers.
   uint32_t expert_size = 0; ///< Intermediate size of one expert.
 };

@@ -4,6 +4,7 @@
 // replace or add some.
 #pragma once
 
+#include "config/toml_reader.hpp"
 #include "runtime/error.hpp"
 #include "runtime/model/model_config.hpp"
 
@@ -23,16 +24,6 @@ struct tensor_pattern {
   std::vector<std::string> shape; ///< Names of sizes, outermost first.
 };
 
-/// A value of config.json that a family file may demand or default.
-struct family_value {
-  enum class kind { boolean, integer, real, text };
-  kind type = kind::boolean;
-  bool boolean = false;
-  int64_t integer = 0;
-  double real = 0;
-  std::string text;
-};
-
 struct model_family {
   std::string name;
   std::string source; ///< File it was read from, for messages.
@@ -43,16 +34,18 @@ struct model_family {
   /// Our name -> paths in config.json, the first present one counts.
   std::map<std::string, std::vector<std::string>> keys;
   /// Our name -> value when config.json has none of the paths.
-  std::map<std::string, family_value> defaults;
+  std::map<std::string, toml_scalar> defaults;
   /// Path in config.json -> the only value that is built.
-  std::map<std::string, family_value> only;
+  std::map<std::string, toml_scalar> only;
 
+  // Properties; a boolean that `keys` also names is the default of that key.
   attention_kind attention = attention_kind::gqa;
   bool qk_norm = false;
-  bool qkv_bias = false;    ///< May a bias exist at q, k, v?
-  bool output_bias = false; ///< May a bias exist at the output projection?
-  rope_style rope = rope_style::half_split;
-  score_function score = score_function::softmax;
+  bool qkv_bias = false;
+  bool output_bias = false;
+  kernels::rope_pairs rope = kernels::rope_pairs::half_split;
+  kernels::router_score score = kernels::router_score::softmax;
+  bool normalize = false;
 
   /// Role ("embedding", "expert_gate", ...) -> pattern.
   std::map<std::string, tensor_pattern> tensors;

@@ -21,7 +21,7 @@ struct opened_model {
   generation_config generation;
   checkpoint files;
   tensor_map tensors;
-  std::string digest; ///< Hex; equal for equal recipe and tensor headers.
+  std::string digest; ///< 64 hex digits; see `model_digest`.
 };
 
 using model_ptr = std::shared_ptr<const opened_model>;
@@ -31,9 +31,9 @@ result<model_ptr>
 open_model(const std::string& folder,
            const family_catalog& families = family_catalog::built_in());
 
-/// What a peer compares to know that it serves the same model: SHA-256 of the
-/// canonical recipe and of every tensor's name, type and shape, first 128 bits
-/// in hex. Values are not read, and the split into files does not matter.
+/// What a peer compares to know that it serves the same model: SHA-256, in hex,
+/// of the canonical recipe and of every tensor's name, type and shape. Values
+/// are not read, and the split into files does not matter.
 std::string model_digest(const model_config& config, const checkpoint& files);
 
 } // namespace troupe
