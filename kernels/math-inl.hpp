@@ -24,7 +24,7 @@ HWY_INLINE V fused(D d, V a, V b, V c) {
   return hwy::HWY_NAMESPACE::MulAdd(a, b, c);
 #else
   namespace hn = hwy::HWY_NAMESPACE;
-  constexpr size_t lanes_max = HWY_MAX_BYTES / sizeof(hn::TFromD<D>);
+  constexpr size_t lanes_max = hn::MaxLanes(D());
   HWY_ALIGN hn::TFromD<D> xs[lanes_max];
   HWY_ALIGN hn::TFromD<D> ys[lanes_max];
   HWY_ALIGN hn::TFromD<D> zs[lanes_max];

@@ -1,0 +1,117 @@
+// Vector helpers of the row kernels, compiled once per Highway target: rows of
+// f32 or bf16 as f32 vectors, and reductions over 64 virtual lanes whose order
+// does not depend on the vector width.
+#if defined(TROUPE_KERNELS_SIMD_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef TROUPE_KERNELS_SIMD_INL
+#undef TROUPE_KERNELS_SIMD_INL
+#else
+#define TROUPE_KERNELS_SIMD_INL
+#endif
+
+#include "kernels/dtype.hpp"
+#include "kernels/math-inl.hpp"
+
+#include <cstddef>
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace troupe::kernels {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using f32_tag = hn::ScalableTag<float>;
+using f32_vec = hn::Vec<f32_tag>;
+using bf16_bits_tag = hn::Rebind<uint16_t, f32_tag>;
+
+/// f32 elements of a vector.
+inline constexpr size_t width = hn::MaxLanes(f32_tag());
+/// Partial sums of a reduction, and the vectors that hold them.
+inline constexpr size_t partials = 64;
+inline constexpr size_t partial_vectors = partials / width;
+static_assert(partials % width == 0);
+
+HWY_INLINE f32_vec load_row(const float* x) {
+  return hn::LoadU(f32_tag(), x);
+}
+
+HWY_INLINE f32_vec load_row(const bf16* x) {
+  const f32_tag d;
+  const hn::RebindToUnsigned<f32_tag> du;
+  const auto bits =
+    hn::LoadU(bf16_bits_tag(), reinterpret_cast<const uint16_t*>(x));
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, bits)));
+}
+
+HWY_INLINE void store_row(f32_vec x, float* y) {
+  hn::StoreU(x, f32_tag(), y);
+}
+
+/// Rounds like `to_bf16`: to nearest even, NaN to a quiet NaN.
+HWY_INLINE void store_row(f32_vec x, bf16* y) {
+  const f32_tag d;
+  const hn::RebindToUnsigned<f32_tag> du;
+  const hn::RebindToSigned<f32_tag> di;
+  const auto bits = hn::BitCast(du, x);
+  const auto upper = hn::ShiftRight<16>(bits);
+  const auto odd = hn::And(upper, hn::Set(du, 1u));
+  const auto rounded =
+    hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fffu))));
+  const auto quiet = hn::Or(upper, hn::Set(du, 0x40u));
+  const auto is_number = hn::RebindMask(du, hn::Eq(x, x));
+  const auto chosen = hn::IfThenElse(is_number, rounded, quiet);
+  (void)d;
+  hn::StoreU(hn::DemoteTo(bf16_bits_tag(), hn::BitCast(di, chosen)),
+             bf16_bits_tag(), reinterpret_cast<uint16_t*>(y));
+}
+
+/// The first `n` < width elements, the others zero.
+template <class T>
+HWY_INLINE f32_vec load_tail(const T* x, size_t n) {
+  T padded[width] = {};
+  for (size_t i = 0; i < n; ++i)
+    padded[i] = x[i];
+  return load_row(padded);
+}
+
+template <class T>
+HWY_INLINE void store_tail(f32_vec x, T* y, size_t n) {
+  T padded[width];
+  store_row(x, padded);
+  for (size_t i = 0; i < n; ++i)
+    y[i] = padded[i];
+}
+
+/// Folds 64 partial results: lane j takes lane j + 32, then j + 16, ... + 1.
+template <class Vector_op, class Scalar_op>
+HWY_INLINE float fold_partials(f32_vec (&p)[partial_vectors], Vector_op both,
+                               Scalar_op two) {
+  for (size_t half = partial_vectors / 2; half > 0; half /= 2)
+    for (size_t i = 0; i < half; ++i)
+      p[i] = both(p[i], p[i + half]);
+  HWY_ALIGN float last[width];
+  hn::Store(p[0], f32_tag(), last);
+  for (size_t half = width / 2; half > 0; half /= 2)
+    for (size_t i = 0; i < half; ++i)
+      last[i] = two(last[i], last[i + half]);
+  return last[0];
+}
+
+HWY_INLINE float sum_partials(f32_vec (&p)[partial_vectors]) {
+  return fold_partials(
+    p, [](f32_vec a, f32_vec b) { return hn::Add(a, b); },
+    [](float a, float b) { return a + b; });
+}
+
+HWY_INLINE float max_partials(f32_vec (&p)[partial_vectors]) {
+  return fold_partials(
+    p, [](f32_vec a, f32_vec b) { return greater_of(a, b); },
+    [](float a, float b) { return a > b ? a : b; });
+}
+
+} // namespace HWY_NAMESPACE
+} // namespace troupe::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif
