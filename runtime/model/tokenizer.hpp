@@ -43,7 +43,7 @@ struct encode_options {
 class tokenizer {
 public:
   /// Longest input of one `encode`, in bytes.
-  static constexpr size_t text_bytes_max = size_t{256} << 20;
+  static constexpr size_t text_bytes_max = size_t{64} << 20;
   /// Largest accepted `tokenizer.json`, in bytes.
   static constexpr size_t file_bytes_max = size_t{128} << 20;
 
@@ -83,6 +83,7 @@ public:
 
 private:
   struct tables;
+  class encoding;
 
   explicit tokenizer(std::shared_ptr<const tables> x);
 
