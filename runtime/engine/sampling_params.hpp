@@ -26,6 +26,9 @@ struct sampling_params {
 
 /// Largest `max_tokens` a request may ask for; the context bounds it further.
 constexpr uint32_t max_tokens_limit = 1u << 24;
+/// A temperature below this one is greedy: no weight but the best one's is
+/// left.
+constexpr float greedy_below = 1e-5f;
 /// Largest temperature: beyond it all tokens are as good as equal.
 constexpr float temperature_limit = 100.0f;
 
