@@ -1,0 +1,117 @@
+// The two inner loops of attention, compiled once per Highway target: a small
+// matrix product whose sums run over the depth in order, and one softmax step.
+#if defined(TROUPE_KERNELS_ATTENTION_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef TROUPE_KERNELS_ATTENTION_INL
+#undef TROUPE_KERNELS_ATTENTION_INL
+#else
+#define TROUPE_KERNELS_ATTENTION_INL
+#endif
+
+#include "kernels/simd-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace troupe::kernels {
+namespace HWY_NAMESPACE {
+
+/// c += a * b over `depth`, in order, one fused multiply-add per element.
+/// a: rows of `a_stride`, read one element per step; b: [depth][b_stride].
+template <class T>
+struct product {
+  const float* a;
+  size_t a_stride;
+  const T* b;
+  size_t b_stride;
+  float* c;
+  size_t c_stride;
+  size_t depth;
+};
+
+/// Rows a tile of `multiply` holds in registers, with two vectors each.
+inline constexpr size_t tile_rows = width >= 16 ? 8 : 4;
+
+template <size_t Rows, size_t Vectors, class T>
+HWY_INLINE void multiply_tile(const product<T>& p, size_t row, size_t column) {
+  const f32_tag d;
+  const float* a = p.a + row * p.a_stride;
+  const T* b = p.b + column;
+  float* c = p.c + row * p.c_stride + column;
+  f32_vec sums[Rows][Vectors];
+  for (size_t r = 0; r < Rows; ++r)
+    for (size_t v = 0; v < Vectors; ++v)
+      sums[r][v] = load_row(c + r * p.c_stride + v * width);
+  for (size_t k = 0; k < p.depth; ++k) {
+    f32_vec x[Vectors];
+    for (size_t v = 0; v < Vectors; ++v)
+      x[v] = load_row(b + k * p.b_stride + v * width);
+    for (size_t r = 0; r < Rows; ++r) {
+      const f32_vec s = hn::Set(d, a[r * p.a_stride + k]);
+      for (size_t v = 0; v < Vectors; ++v)
+        sums[r][v] = fused(d, s, x[v], sums[r][v]);
+    }
+  }
+  for (size_t r = 0; r < Rows; ++r)
+    for (size_t v = 0; v < Vectors; ++v)
+      store_row(sums[r][v], c + r * p.c_stride + v * width);
+}
+
+/// `columns` is rounded up to whole vectors.
+template <size_t Rows, class T>
+HWY_NOINLINE void multiply_rows(const product<T>& p, size_t row,
+                                size_t columns) {
+  size_t column = 0;
+  for (; column + width < columns; column += 2 * width)
+    multiply_tile<Rows, 2>(p, row, column);
+  if (column < columns)
+    multiply_tile<Rows, 1>(p, row, column);
+}
+
+/// Rows [0, rows) of the product, rows <= tile_rows.
+template <class T>
+HWY_INLINE void multiply(const product<T>& p, size_t rows, size_t columns) {
+  size_t row = 0;
+  if constexpr (tile_rows >= 8)
+    for (; row + 8 <= rows; row += 8)
+      multiply_rows<8>(p, row, columns);
+  for (; row + 4 <= rows; row += 4)
+    multiply_rows<4>(p, row, columns);
+  for (; row + 2 <= rows; row += 2)
+    multiply_rows<2>(p, row, columns);
+  if (row < rows)
+    multiply_rows<1>(p, row, columns);
+}
+
+/// Turns the first `limit` of 64 scores into weights e^(score - m'), the others
+/// into zeros, updates the running maximum and sum, and returns e^(m - m'), the
+/// factor for what has been summed so far.
+HWY_INLINE float softmax_step(float* scores, size_t limit, float& maximum,
+                              float& sum) {
+  const f32_tag d;
+  f32_vec x[partial_vectors];
+  f32_vec best[partial_vectors];
+  const f32_vec end = hn::Set(d, static_cast<float>(limit));
+  const f32_vec masked = hn::Set(d, -std::numeric_limits<float>::infinity());
+  for (size_t v = 0; v < partial_vectors; ++v) {
+    const f32_vec index = hn::Iota(d, static_cast<float>(v * width));
+    x[v] =
+      hn::IfThenElse(hn::Lt(index, end), load_row(scores + v * width), masked);
+    best[v] = x[v];
+  }
+  const float last = maximum;
+  const float block = max_partials(best);
+  maximum = last > block ? last : block;
+  const f32_vec top = hn::Set(d, maximum);
+  for (size_t v = 0; v < partial_vectors; ++v) {
+    x[v] = exp_f32(d, hn::Sub(x[v], top));
+    store_row(x[v], scores + v * width);
+  }
+  const f32_vec factor = exp_f32(d, hn::Set(d, last - maximum));
+  const f32_vec added = hn::Set(d, sum_partials(x));
+  sum = hn::GetLane(fused(d, hn::Set(d, sum), factor, added));
+  return hn::GetLane(factor);
+}
+
+} // namespace HWY_NAMESPACE
+} // namespace troupe::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif
