@@ -92,6 +92,10 @@ public:
     /// call; valid until the next `scratch` of a seat on this slot.
     std::byte* scratch(size_t bytes);
 
+    size_t slot() const {
+      return slot_;
+    }
+
   private:
     lanes& owner_;
     size_t slot_;

@@ -144,6 +144,11 @@ struct row_range {
 /// Rows per tile: ranges of rows start on its multiples.
 inline constexpr size_t row_tile = 32;
 
+/// How many rows one task should take: their prepared form shares the core's
+/// second-level cache with the weights that stream past. A multiple of
+/// `row_tile`.
+size_t rows_per_task(size_t inputs, compute_options options);
+
 /// Computes one block of `w` for `range`: out[i, j] for i < range.count and
 /// j < block_columns() (columns beyond the last are zero). `out.stride` >=
 /// block_columns().
