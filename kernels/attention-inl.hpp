@@ -9,12 +9,16 @@
 
 #include "kernels/simd-inl.hpp"
 
+#include <hwy/cache_control.h>
+
 HWY_BEFORE_NAMESPACE();
 namespace troupe::kernels {
 namespace HWY_NAMESPACE {
 
 /// c += a * b over `depth`, in order, one fused multiply-add per element.
 /// a: rows of `a_stride`, read one element per step; b: [depth][b_stride].
+/// Each step also asks for the memory at `ahead`, which moves on by
+/// `ahead_step`: a decode row waits for memory, not for arithmetic.
 template <class T>
 struct product {
   const float* a;
@@ -24,13 +28,16 @@ struct product {
   float* c;
   size_t c_stride;
   size_t depth;
+  const void* ahead = nullptr; ///< Any address will do when the step is 0.
+  size_t ahead_step = 0;       ///< Bytes.
 };
 
 /// Rows a tile of `multiply` holds in registers, with two vectors each.
 inline constexpr size_t tile_rows = width >= 16 ? 8 : 4;
 
 template <size_t Rows, size_t Vectors, class T>
-HWY_INLINE void multiply_tile(const product<T>& p, size_t row, size_t column) {
+HWY_INLINE void multiply_tile(const product<T>& p, size_t row, size_t column,
+                              const std::byte* ahead) {
   const f32_tag d;
   const float* a = p.a + row * p.a_stride;
   const T* b = p.b + column;
@@ -40,6 +47,8 @@ HWY_INLINE void multiply_tile(const product<T>& p, size_t row, size_t column) {
     for (size_t v = 0; v < Vectors; ++v)
       sums[r][v] = load_row(c + r * p.c_stride + v * width);
   for (size_t k = 0; k < p.depth; ++k) {
+    hwy::Prefetch(ahead);
+    ahead += p.ahead_step;
     f32_vec x[Vectors];
     for (size_t v = 0; v < Vectors; ++v)
       x[v] = load_row(b + k * p.b_stride + v * width);
@@ -58,11 +67,14 @@ HWY_INLINE void multiply_tile(const product<T>& p, size_t row, size_t column) {
 template <size_t Rows, class T>
 HWY_NOINLINE void multiply_rows(const product<T>& p, size_t row,
                                 size_t columns) {
+  const auto* ahead = static_cast<const std::byte*>(p.ahead);
   size_t column = 0;
-  for (; column + width < columns; column += 2 * width)
-    multiply_tile<Rows, 2>(p, row, column);
+  for (; column + width < columns; column += 2 * width) {
+    multiply_tile<Rows, 2>(p, row, column, ahead);
+    ahead += p.depth * p.ahead_step;
+  }
   if (column < columns)
-    multiply_tile<Rows, 1>(p, row, column);
+    multiply_tile<Rows, 1>(p, row, column, ahead);
 }
 
 /// Rows [0, rows) of the product, rows <= tile_rows.

@@ -20,8 +20,15 @@ namespace HWY_NAMESPACE {
 /// Keys and values of one block and head as the products read them.
 template <class T>
 struct block_view {
-  const T* keys;   ///< [head_dim][64]
-  const T* values; ///< [64][value_stride]
+  const T* keys;                   ///< [head_dim][64]
+  const T* values;                 ///< [64][value_stride]
+  const void* next_keys = nullptr; ///< Of the next block, to be read soon.
+
+  /// Bytes between two prefetches, so that one sweep of two-vector columns
+  /// over a block asks for a block.
+  size_t ahead_step() const {
+    return next_keys == nullptr ? 0 : 2 * width * sizeof(T);
+  }
 };
 
 void expand(const bf16* x, float* y, size_t n) {
@@ -58,7 +65,9 @@ void weigh_positions(const attention_tile& tile, const attention_scratch& s,
                      kv_block_tokens,
                      scores,
                      kv_block_tokens,
-                     layout.head_dim};
+                     layout.head_dim,
+                     block.values,
+                     block.ahead_step()};
   multiply(p, count, columns);
   const f32_tag d;
   const size_t stride = layout.value_stride();
@@ -162,14 +171,19 @@ void attend_tile(const attention_tile& tile, const attention_scratch& s) {
     const std::byte* block = cache.block(index);
     const std::byte* keys = block + layout.key_offset(tile.kv_head);
     const std::byte* values = block + layout.value_offset(tile.kv_head);
+    const std::byte* next =
+      index + 1 < cache.blocks.size()
+        ? cache.block(index + 1) + layout.key_offset(tile.kv_head)
+        : keys;
     if (layout.type == dtype::f32) {
       attend_block(tile, s,
                    block_view<float>{reinterpret_cast<const float*>(keys),
-                                     reinterpret_cast<const float*>(values)});
+                                     reinterpret_cast<const float*>(values),
+                                     next});
       continue;
     }
     const block_view<bf16> stored{reinterpret_cast<const bf16*>(keys),
-                                  reinterpret_cast<const bf16*>(values)};
+                                  reinterpret_cast<const bf16*>(values), next};
     if (tile.queries() < expand_from_queries) {
       attend_block(tile, s, stored);
       continue;
