@@ -14,10 +14,19 @@ HWY_BEFORE_NAMESPACE();
 namespace troupe::kernels {
 namespace HWY_NAMESPACE {
 
+/// Where row `j` of a row's replies lies; the element type is in `T`.
 template <class T>
-void combine_elements(const T* pairs, size_t stride,
-                      std::span<const float> weights, bool add,
-                      std::span<float> y) {
+struct replies {
+  const std::byte* const* rows;
+
+  const T* operator[](size_t j) const {
+    return reinterpret_cast<const T*>(rows[j]);
+  }
+};
+
+template <class T>
+void combine_elements(replies<T> pairs, std::span<const float> weights,
+                      bool add, std::span<float> y) {
   const f32_tag d;
   const size_t n = y.size();
   for (size_t i = 0; i < n; i += width) {
@@ -27,7 +36,7 @@ void combine_elements(const T* pairs, size_t stride,
     };
     f32_vec sum = hn::Zero(d);
     for (size_t j = 0; j < weights.size(); ++j)
-      sum = fused(d, hn::Set(d, weights[j]), load(pairs + j * stride + i), sum);
+      sum = fused(d, hn::Set(d, weights[j]), load(pairs[j] + i), sum);
     float* out = y.data() + i;
     if (add)
       sum = hn::Add(load(out), sum);
@@ -39,14 +48,12 @@ void combine_elements(const T* pairs, size_t stride,
 }
 
 /// One row: y = sum over j of weights[j] * pairs row j, or added to y.
-void combine_row(activation_view pairs, std::span<const float> weights,
-                 bool add, std::span<float> y) {
-  if (pairs.type == dtype::f32)
-    combine_elements(static_cast<const float*>(pairs.data), pairs.stride,
-                     weights, add, y);
+void combine_row(const std::byte* const* pairs, dtype type,
+                 std::span<const float> weights, bool add, std::span<float> y) {
+  if (type == dtype::f32)
+    combine_elements(replies<float>{pairs}, weights, add, y);
   else
-    combine_elements(static_cast<const bf16*>(pairs.data), pairs.stride,
-                     weights, add, y);
+    combine_elements(replies<bf16>{pairs}, weights, add, y);
 }
 
 } // namespace HWY_NAMESPACE
@@ -56,6 +63,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 
 #include <algorithm>
+#include <vector>
 
 namespace troupe::kernels {
 
@@ -68,10 +76,21 @@ constexpr size_t task_elements = size_t{16} * 1024;
 void combine(const combine_options& options, activation_view pairs,
              matrix_view<const float> weights, matrix_view<float> y,
              lanes& pool) {
+  TROUPE_ASSERT(pairs.cols == y.cols);
+  std::vector<const std::byte*> rows(pairs.rows);
+  for (size_t i = 0; i < rows.size(); ++i)
+    rows[i] = pairs.row(i);
+  combine(options, rows, pairs.type, weights, y, pool);
+}
+
+void combine(const combine_options& options,
+             std::span<const std::byte* const> pairs, dtype type,
+             matrix_view<const float> weights, matrix_view<float> y,
+             lanes& pool) {
   const size_t k = weights.cols;
-  TROUPE_ASSERT(weights.rows == y.rows && pairs.rows == y.rows * k);
-  TROUPE_ASSERT(pairs.cols == y.cols && y.cols > 0);
-  TROUPE_ASSERT(pairs.type == dtype::f32 || pairs.type == dtype::bf16);
+  TROUPE_ASSERT(weights.rows == y.rows && pairs.size() == y.rows * k);
+  TROUPE_ASSERT(y.cols > 0);
+  TROUPE_ASSERT(type == dtype::f32 || type == dtype::bf16);
   const auto one = TROUPE_SIMD_PICK(options.isa, combine_row);
   const bool add = options.into == combine_into::add;
   const size_t per_task =
@@ -80,8 +99,8 @@ void combine(const combine_options& options, activation_view pairs,
   pool.parallel_for(tasks, [&](size_t task, size_t) {
     const size_t end = std::min(y.rows, (task + 1) * per_task);
     for (size_t r = task * per_task; r < end; ++r)
-      one({pairs.row(r * k), pairs.type, k, pairs.cols, pairs.stride},
-          {weights.row(r), k}, add, {y.row(r), y.cols});
+      one(pairs.data() + r * k, type, {weights.row(r), k}, add,
+          {y.row(r), y.cols});
   });
 }
 

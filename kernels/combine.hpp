@@ -7,7 +7,9 @@
 #include "kernels/lanes.hpp"
 #include "kernels/tensor.hpp"
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace troupe::kernels {
 
@@ -25,6 +27,13 @@ struct combine_options {
 /// pairs: [rows * k, H] in the reply type (f32 or bf16), pair (row, j) at row *
 /// k + j; weights: [rows, k]; y: [rows, H].
 void combine(const combine_options& options, activation_view pairs,
+             matrix_view<const float> weights, matrix_view<float> y,
+             lanes& pool);
+
+/// The same for replies that lie anywhere, each where its buffer came in:
+/// pairs[row * k + j] points to [H] elements of `type`, aligned for it.
+void combine(const combine_options& options,
+             std::span<const std::byte* const> pairs, dtype type,
              matrix_view<const float> weights, matrix_view<float> y,
              lanes& pool);
 
