@@ -51,7 +51,8 @@ struct chunk_limits {
 };
 
 /// Cuts payloads into chunks; deals them out round robin between transfers and
-/// never has more than `window_bytes` unacknowledged.
+/// never has more than `window_bytes` on their way. Starts only as many
+/// transfers as the assembler at the other end, with equal limits, can hold.
 class chunk_sender {
 public:
   explicit chunk_sender(chunk_limits limits);
@@ -65,18 +66,19 @@ public:
   /// credit.
   std::optional<chunk> next();
 
-  /// The receiver has taken `bytes`. Fails when that is more than is in flight
-  /// (the peer lies: close the connection).
-  result<void> add_credit(uint64_t bytes);
+  /// The receiver has taken `taken_bytes` since the connection began (a running
+  /// sum, so that a repeated or late message does no harm). Fails when that is
+  /// more than was sent (the peer lies: close the connection).
+  result<void> add_credit(uint64_t taken_bytes);
 
-  /// Forgets a payload that nobody needs any more. Chunks on their way stay in
-  /// flight until credited.
+  /// Forgets a payload that nobody needs any more and that has not begun to
+  /// travel; one that has is sent to its end.
   void cancel(uint64_t transfer);
 
-  size_t in_flight_bytes() const {
-    return in_flight_;
+  uint64_t in_flight_bytes() const {
+    return sent_ - taken_;
   }
-  size_t backlog_bytes() const {
+  uint64_t backlog_bytes() const {
     return backlog_;
   }
 
@@ -88,11 +90,16 @@ private:
     uint32_t count;
   };
 
+  void start_waiting();
+
   chunk_limits limits_;
-  std::deque<outgoing> queue_;
+  std::deque<outgoing> waiting_;
+  std::deque<outgoing> started_;
+  uint64_t started_bytes_ = 0; ///< Whole payloads of `started_`.
   uint64_t last_transfer_ = 0;
-  size_t in_flight_ = 0;
-  size_t backlog_ = 0;
+  uint64_t sent_ = 0;
+  uint64_t taken_ = 0;
+  uint64_t backlog_ = 0; ///< Not yet sent.
 };
 
 /// A payload whose last chunk has arrived.
@@ -107,13 +114,14 @@ public:
   explicit chunk_assembler(chunk_limits limits);
 
   /// Takes one chunk. Returns the payload with the last one, nothing before.
-  /// Duplicates and chunks of forgotten transfers are dropped (and credited).
+  /// Duplicates and chunks of forgotten transfers are dropped.
   /// A chunk that contradicts the limits, its own fields or its predecessors is
   /// an error: close the connection.
   result<std::optional<assembled>> accept(const chunk& x, time_point now);
 
-  /// Returns the bytes to credit to the sender, or 0 while it is too little to
-  /// be worth a message (less than a quarter of the window). Resets the count.
+  /// Returns the running sum to tell the sender (`add_credit`), or 0 while it
+  /// has grown too little to be worth a message (by less than a quarter of the
+  /// window).
   uint64_t take_credit();
 
   /// Forgets assemblies without a chunk since `assembly_deadline`; returns how
@@ -123,7 +131,7 @@ public:
   size_t open_assemblies() const {
     return open_.size();
   }
-  size_t open_bytes() const {
+  uint64_t open_bytes() const {
     return open_bytes_;
   }
   uint64_t dropped_chunks() const {
@@ -131,6 +139,7 @@ public:
   }
 
 private:
+  /// One whose data is gone has expired: it only follows the index.
   struct assembly {
     std::shared_ptr<std::byte[]> data;
     uint64_t total = 0;
@@ -141,13 +150,16 @@ private:
 
   result<void> check_fields(const chunk& x) const;
   result<void> open(const chunk& x);
+  result<bool> advance(assembly& target, const chunk& x);
 
   chunk_limits limits_;
   std::map<uint64_t, assembly> open_;
+  std::map<uint64_t, assembly> expired_; ///< At most `assemblies`, newest.
   uint64_t last_transfer_ = 0;
-  uint64_t credit_due_ = 0;
+  uint64_t taken_ = 0;
+  uint64_t credited_ = 0;
   uint64_t dropped_ = 0;
-  size_t open_bytes_ = 0;
+  uint64_t open_bytes_ = 0;
 };
 
 } // namespace troupe

@@ -8,10 +8,7 @@
 //   cluster.shutdown(std::chrono::seconds{3}, 0);
 #pragma once
 
-#include "actors/transport/allow_table.hpp"
-#include "actors/transport/basp_frame.hpp"
-#include "actors/transport/connection_table.hpp"
-#include "actors/transport/frame_guard.hpp"
+#include "actors/transport/transport_state.hpp"
 #include "runtime/clock.hpp"
 
 #include <caf/actor_system.hpp>
@@ -30,29 +27,7 @@ struct cluster_options {
   /// Of CAF's own heartbeats; they prove only that the I/O thread lives. 0:
   /// off.
   duration heartbeat_interval = std::chrono::milliseconds{500};
-  /// Without any frame for so long a connection is lost (down_msg). 0: never.
-  duration connection_timeout = std::chrono::seconds{5};
-  connection_limits connections;
-  frame_limits frames;
-};
-
-/// What the connections of one process share.
-struct transport_state {
-  transport_state(const cluster_options& options, basp::node_key self_key)
-    : self(self_key), frames(options.frames),
-      connection_timeout(options.connection_timeout),
-      connections(options.connections) {
-    // nop
-  }
-
-  const basp::node_key self;
-  const frame_limits frames;
-  const duration connection_timeout;
-  connection_table connections;
-  /// What nodes may send to us (the head).
-  std::shared_ptr<allow_table> from_nodes = std::make_shared<allow_table>();
-  /// What the head may send to us (a node).
-  std::shared_ptr<allow_table> from_head = std::make_shared<allow_table>();
+  transport_options transport;
 };
 
 class cluster_system {

@@ -3,11 +3,12 @@
 // a peer that does not answer delays nobody else.
 #pragma once
 
-#include "actors/transport/cluster_system.hpp"
+#include "actors/transport/transport_state.hpp"
 #include "runtime/error.hpp"
 
 #include <caf/actor.hpp>
 #include <caf/actor_control_block.hpp>
+#include <caf/actor_system.hpp>
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/node_id.hpp>
 

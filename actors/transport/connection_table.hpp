@@ -1,5 +1,7 @@
 // The guarded connections of one process: bounds, deadlines and counters. The
-// connections enter and leave it by themselves; only the I/O thread closes any.
+// connections enter and leave it by themselves. To cut one off means
+// shutdown(2) on its socket, which is safe from any thread; the I/O thread then
+// closes it.
 #pragma once
 
 #include "actors/transport/basp_frame.hpp"
@@ -72,16 +74,20 @@ public:
   /// accepted connection of the same node.
   bool handshake_done(handle h, const basp::node_key& peer);
 
-  void traffic(handle h, uint64_t bytes_in, uint64_t frames_in);
+  void received(handle h, uint64_t bytes); ///< One frame.
   void sent(handle h, uint64_t bytes, uint64_t backlog);
   void dropped(handle h);
+
+  /// Cuts the connection off because of a frame; remembers why.
+  void refuse(handle h, std::string_view reason);
+
+  /// The connection only sends what it still holds.
   void closing(handle h, time_point now);
+
+  /// Forgets the connection; its socket may be closed from now on.
   void leave(handle h);
 
-  /// Remembers why the last connection was refused, for `last_refusal`.
-  void refused(std::string_view reason);
-
-  // -- called in the I/O thread by a timer ------------------------------------
+  // -- callable by everyone ---------------------------------------------------
 
   /// Cuts off connections past their handshake or closing deadline.
   void sweep(time_point now);
@@ -89,9 +95,8 @@ public:
   /// Cuts off everything, so that the I/O thread can end.
   void cut_all();
 
-  // -- callable by everyone ---------------------------------------------------
-
   std::vector<connection_stats> stats() const;
+  /// Returns address and reason of the last connection the guard closed.
   std::string last_refusal() const;
   size_t size() const;
 

@@ -38,7 +38,7 @@ struct hello {
   uint64_t numeric_fingerprint = 0;       ///< Of the kernels' numerics.
   std::string numeric_mode;               ///< "f32" or "bf16".
   std::array<uint8_t, 24> incarnation{};  ///< Random per process start.
-  std::string node_name; ///< 1 to 64 bytes of [A-Za-z0-9._-]; "head" is taken.
+  std::string node_name;                  ///< 1 to 64 bytes of [A-Za-z0-9._-].
   peer_capacity capacity;
 
   friend bool operator==(const hello&, const hello&) = default;
