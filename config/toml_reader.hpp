@@ -48,6 +48,16 @@ struct enum_name {
   Enum value;
 };
 
+/// The name of `value` in its table; "unknown" if it has none.
+template <class Enum, size_t N>
+constexpr std::string_view name_of(Enum value,
+                                   const enum_name<Enum> (&names)[N]) {
+  for (auto& x : names)
+    if (x.value == value)
+      return x.name;
+  return "unknown";
+}
+
 /// Whether a key may be left out.
 enum class presence { optional, required };
 

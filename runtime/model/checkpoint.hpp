@@ -61,6 +61,9 @@ private:
     const tensor_info* info = nullptr;
   };
 
+  static result<checkpoint> open_sharded(const std::string& folder,
+                                         const std::string& index);
+
   std::string folder_;
   std::vector<safetensors_file> files_;
   std::map<std::string, location, std::less<>> tensors_;

@@ -20,7 +20,8 @@ struct expert_matrices {
 result<expert_matrices> read_expert(const opened_model& model,
                                     layer_index layer, expert_id expert);
 
-/// Bytes `read_expert` reads: what one expert costs on disk.
-uint64_t expert_storage_bytes(const opened_model& model);
+/// Bytes `read_expert` reads. @pre the layer has that expert
+uint64_t expert_storage_bytes(const opened_model& model, layer_index layer,
+                              expert_id expert);
 
 } // namespace troupe

@@ -98,8 +98,4 @@ result<model_config> parse_model_config(std::string_view json,
                                         const std::string& name,
                                         const family_catalog& families);
 
-/// One canonical line per property: what `inspect` shows and the model digest
-/// covers. Equal recipes give equal text.
-std::string canonical_recipe(const model_config& x);
-
 } // namespace troupe

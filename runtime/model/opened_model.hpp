@@ -31,9 +31,4 @@ result<model_ptr>
 open_model(const std::string& folder,
            const family_catalog& families = family_catalog::built_in());
 
-/// What a peer compares to know that it serves the same model: SHA-256, in hex,
-/// of the canonical recipe and of every tensor's name, type and shape. Values
-/// are not read, and the split into files does not matter.
-std::string model_digest(const model_config& config, const checkpoint& files);
-
 } // namespace troupe

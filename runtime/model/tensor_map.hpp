@@ -43,7 +43,8 @@ public:
                                  const model_family& family,
                                  const checkpoint& files);
 
-  /// Full name of a tensor outside the layers. @pre the model has it
+  /// Full name of a tensor outside the layers; "lm_head" of a tied model is its
+  /// embedding. @pre the model has it
   const std::string& name(std::string_view role) const;
   /// Full name of a layer's tensor. @pre the layer has it
   const std::string& name(std::string_view role, layer_index layer) const;
@@ -51,7 +52,13 @@ public:
   std::string name(std::string_view role, layer_index layer,
                    expert_id expert) const;
 
+  /// Every tensor outside the experts, each once.
+  std::vector<const tensor_info*> backbone(const checkpoint& files) const;
+
 private:
+  tensor_map(const model_config& config, const model_family& family);
+
+  /// "role" or "role/LAYER" -> full name.
   std::map<std::string, std::string, std::less<>> names_;
   std::map<std::string, std::string, std::less<>> expert_patterns_;
 };
