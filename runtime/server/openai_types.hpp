@@ -40,6 +40,12 @@ struct api_error {
   std::string param;                      ///< Field at fault; may be empty.
 };
 
+/// Returns the refusal of a faulty request.
+api_error client_error(unsigned status, std::string message, std::string code);
+
+/// Returns the answer of a server that cannot serve now (503).
+api_error unavailable(std::string message, std::string code);
+
 /// Returns the answer to `x`: its status, type and code follow from its code.
 api_error to_api_error(const error& x);
 
