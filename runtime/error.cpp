@@ -14,13 +14,22 @@ void assertion_failed(const char* condition, const char* file, int line) {
 }
 
 std::string_view to_string(ec code) {
-  static constexpr std::array<std::string_view, 16> names{
-    "none",           "invalid_argument",  "not_found",
-    "io",             "bad_format",        "unsupported",
-    "shape_mismatch", "out_of_memory",     "protocol_mismatch",
-    "node_down",      "deadline_exceeded", "overloaded",
-    "expert_unavailable", "not_finite",    "cancelled",
-    "internal"};
+  static constexpr std::array<std::string_view, 16> names{"none",
+                                                          "invalid_argument",
+                                                          "not_found",
+                                                          "io",
+                                                          "bad_format",
+                                                          "unsupported",
+                                                          "shape_mismatch",
+                                                          "out_of_memory",
+                                                          "protocol_mismatch",
+                                                          "node_down",
+                                                          "deadline_exceeded",
+                                                          "overloaded",
+                                                          "expert_unavailable",
+                                                          "not_finite",
+                                                          "cancelled",
+                                                          "internal"};
   static_assert(names.size() == static_cast<size_t>(ec::internal) + 1);
   auto index = static_cast<size_t>(code);
   return index < names.size() ? names[index] : "unknown";
