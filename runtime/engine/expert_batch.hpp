@@ -3,11 +3,11 @@
 #pragma once
 
 #include "kernels/moe_ffn.hpp"
-#include "runtime/engine/hidden_rows.hpp"
+#include "runtime/ids.hpp"
+#include "runtime/ids.hpp"
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <span>
 
 namespace troupe {
@@ -29,10 +29,5 @@ void run_expert_batch(kernels::activation_view rows,
                       std::span<const expert_pair> pairs,
                       const expert_lookup& experts, kernels::output_view out,
                       kernels::lanes& pool);
-
-/// The same into a new buffer of `reply` elements [pairs, H].
-std::shared_ptr<hidden_rows> run_expert_batch(
-  kernels::activation_view rows, std::span<const expert_pair> pairs,
-  const expert_lookup& experts, kernels::dtype reply, kernels::lanes& pool);
 
 } // namespace troupe
