@@ -26,9 +26,9 @@ struct router_options {
   router_normalize normalize = router_normalize::sum_to_one;
   float scale = 1.0f; ///< Times every weight, at the end.
   /// Per expert, or empty: added to the logits (load skew on purpose).
-  std::span<const float> logit_bias;
+  std::span<const float> logit_bias = {};
   /// Per expert, or empty: added to the scores for the choice only.
-  std::span<const float> selection_bias;
+  std::span<const float> selection_bias = {};
   kernels::isa isa = best_isa();
 };
 
