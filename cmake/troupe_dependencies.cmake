@@ -1,4 +1,7 @@
 # Third-party packages, all from Debian or Ubuntu (the `dev` script installs them).
+if(POLICY CMP0167)
+  cmake_policy(SET CMP0167 NEW) # Boost's own package, not CMake's old module
+endif()
 find_package(Threads REQUIRED)
 find_package(CAF017 0.17.6 REQUIRED)
 find_package(oneDNN 2.6 REQUIRED)
