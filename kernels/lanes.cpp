@@ -128,19 +128,24 @@ lanes::lanes(lanes_options options) : state_(std::make_unique<state>(options)) {
   state_->threads.reserve(options.count);
   // Lanes look themselves up in `ids`: none may start before all are in.
   const std::unique_lock held(state_->mutex);
-  for (size_t lane = 0; lane < options.count; ++lane)
+  for (size_t lane = 0; lane < options.count; ++lane) {
     state_->threads.emplace_back(
       [s = state_.get(), lane] { s->run_lane(lane); });
+    state_->ids.push_back(state_->threads.back().get_id());
+  }
 }
 
 lanes::~lanes() {
+  std::deque<std::function<void()>> dropped;
   {
     std::unique_lock held(state_->mutex);
     state_->closing = true;
     if (state_->options.shutdown == on_shutdown::drop_jobs)
-      state_->jobs.clear();
+      dropped.swap(state_->jobs);
     state_->announce(std::move(held), count());
   }
+  // Outside of the lock: what a job holds may come back to the pool.
+  dropped.clear();
   for (auto& thread : state_->threads)
     thread.join();
 }
