@@ -3,10 +3,12 @@
 // the output head. Immutable and shared by all forward passes.
 #pragma once
 
+#include "kernels/lanes.hpp"
 #include "kernels/matmul.hpp"
 #include "kernels/moe_ffn.hpp"
 #include "runtime/engine/hidden_rows.hpp"
 #include "runtime/error.hpp"
+#include "runtime/ids.hpp"
 #include "runtime/model/opened_model.hpp"
 
 #include <memory>
@@ -41,24 +43,17 @@ struct backbone_weights {
   std::vector<float> final_norm; ///< [H]
   kernels::packed_weight head;   ///< [V, H]
 
-  /// The MoE layers, ascending.
-  std::vector<layer_index> moe_layers() const;
-
   /// Bytes of weights held.
   uint64_t size_bytes() const;
 };
 
-/// Reads and packs the backbone. Errors: io, bad_format, unsupported.
+/// The MoE layers of a recipe, ascending.
+std::vector<layer_index> moe_layers_of(const model_config& config);
+
+/// Reads and packs the backbone on the lanes. Errors: io, bad_format,
+/// unsupported.
 result<std::shared_ptr<const backbone_weights>>
-load_backbone(const opened_model& model, kernels::compute_options options);
-
-/// Reads and packs one expert. Errors: as `read_expert`.
-result<kernels::expert_ffn> load_expert(const opened_model& model,
-                                        layer_index layer, expert_id expert,
-                                        kernels::compute_options options);
-
-/// Bytes one packed expert occupies.
-uint64_t expert_bytes(const model_config& config,
-                      kernels::compute_options options);
+load_backbone(const opened_model& model, kernels::compute_options options,
+              kernels::lanes& pool);
 
 } // namespace troupe

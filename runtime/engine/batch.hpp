@@ -24,9 +24,17 @@ struct batch_row {
   row_output output = row_output::none;
 };
 
+/// Which part of a sequence's life a slot's rows belong to.
+enum class slot_phase : uint8_t {
+  prefill, ///< Tokens known before: the prompt, or recomputation.
+  decode,  ///< The newest token alone.
+};
+
 /// One sequence's part of a batch.
 struct batch_slot {
   sequence_id sequence;
+  slot_phase phase = slot_phase::decode;
+  uint32_t rows = 0;
   std::vector<uint32_t> blocks; ///< KV block ids, by position / block_tokens
 };
 

@@ -4,7 +4,6 @@
 
 #include "kernels/moe_ffn.hpp"
 #include "runtime/ids.hpp"
-#include "runtime/ids.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -6,6 +6,8 @@
 #include "kernels/tensor.hpp"
 
 #include <memory>
+#include <mutex>
+#include <vector>
 
 namespace troupe {
 
@@ -13,7 +15,7 @@ struct hidden_rows {
   kernels::dtype type = kernels::dtype::bf16;
   size_t rows = 0;
   size_t cols = 0;
-  kernels::aligned_buffer memory; ///< [rows, cols]
+  kernels::aligned_buffer memory; ///< At least [rows, cols].
 
   hidden_rows() = default;
 
@@ -42,5 +44,24 @@ struct hidden_rows {
 };
 
 using hidden_ptr = std::shared_ptr<const hidden_rows>;
+
+/// Recycles the memory of rows that nobody holds any more: a pass needs the
+/// same few buffers in every layer, and fresh pages cost as much as a small
+/// layer. Thread-safe; may die before its buffers.
+class row_pool {
+public:
+  /// @param bytes_max Bound on the memory kept for later.
+  explicit row_pool(size_t bytes_max);
+
+  /// Rows with arbitrary contents; the memory comes back when the last owner
+  /// lets go of the pointer.
+  std::shared_ptr<hidden_rows> take(size_t rows, size_t cols,
+                                    kernels::dtype type);
+
+private:
+  struct state;
+
+  std::shared_ptr<state> state_;
+};
 
 } // namespace troupe

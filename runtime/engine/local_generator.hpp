@@ -18,20 +18,24 @@ namespace troupe {
 struct local_model {
   std::shared_ptr<const backbone_weights> backbone;
   std::shared_ptr<const local_experts> experts;
+  std::vector<token_id> stop_ids; ///< The model's own.
   /// Type of the experts' outputs: bf16 or f32 (f32 in f32 mode).
   kernels::dtype reply = kernels::dtype::bf16;
 };
 
 /// Loads backbone and all experts; `reply` is the default of the mode.
 result<local_model> load_local_model(const opened_model& model,
-                                     kernels::compute_options options);
+                                     kernels::compute_options options,
+                                     kernels::lanes& pool);
 
 /// Runs one batch to its end with local experts. Errors: not_finite.
 result<pass_output> run_pass(forward_pass& pass, const batch& x,
                              const local_model& model, kernels::lanes& pool);
 
 struct generator_options {
+  /// 0 in `context_tokens`, `vocab_size`, and no `model_stop`: the model's.
   scheduler_options schedule;
+  /// `type` is set to the type of the mode.
   kv_cache_options cache;
 };
 
@@ -53,23 +57,25 @@ public:
   result<std::vector<generated_text>>
   generate(std::span<const generation_request> requests);
 
+  /// Counts of the last `generate`.
   const scheduler_stats& stats() const noexcept {
     return stats_;
   }
 
 private:
-  local_generator(local_model model, kernels::lanes& pool,
-                  generator_options options, kv_cache cache);
+  local_generator() = default;
 
   local_model model_;
-  kernels::lanes* pool_;
-  generator_options options_;
+  kernels::lanes* pool_ = nullptr;
+  scheduler_options schedule_;
   std::unique_ptr<kv_cache> cache_;
+  std::unique_ptr<forward_pass> pass_;
   scheduler_stats stats_;
 };
 
-/// Samples the rows of `out` that `x` wanted logits for. `params(sequence)`
-/// and `position` (of the new token) key each draw.
+/// Samples the rows of `x` that wanted logits, in row order: each with its
+/// sequence's parameters, keyed by the new token's position. @pre Every
+/// sequence of `x` is in `state`. Errors: not_finite.
 result<std::vector<sampled_token>> sample_rows(const batch& x,
                                                const pass_output& out,
                                                const scheduler& state,

@@ -29,7 +29,8 @@ struct scheduler_options {
                                  ///< 0: as many as the batch takes.
   uint32_t max_running = 64;     ///< Sequences with KV blocks at one time.
   uint32_t max_waiting = 1024;
-  uint32_t context_tokens = 0;      ///< The model's limit, prompt and answer.
+  uint32_t context_tokens = 0; ///< The model's limit, prompt and answer.
+  uint32_t vocab_size = 0;     ///< Prompt ids must be below it; 0: unchecked.
   std::vector<token_id> model_stop; ///< The model's own stop ids (eos).
 };
 
@@ -49,11 +50,17 @@ struct step_event {
   bool token_is_stop = false;
 };
 
+/// What became of a request.
+enum class admission : uint8_t {
+  queued,
+  complete, ///< Nothing is left to generate: it ends now, with `length`.
+};
+
 /// Counts since the start.
 struct scheduler_stats {
   uint64_t batches = 0;
-  uint64_t prefill_rows = 0; ///< Prompt rows, first time.
-  uint64_t decode_rows = 0;
+  uint64_t prefill_rows = 0;    ///< Prompt rows, first time.
+  uint64_t decode_rows = 0;     ///< Rows of generated tokens, first time.
   uint64_t recomputed_rows = 0; ///< Prefilled again after a preemption.
   uint64_t preemptions = 0;
 };
@@ -65,11 +72,11 @@ public:
 
   /// Queues a request. `emitted` are tokens generated earlier (from the
   /// ledger): generation continues behind them. Errors: overloaded (waiting
-  /// queue full), invalid_argument (empty, longer than the context or the KV
-  /// cache, id in use). The answer is cut at the context or the cache's
-  /// capacity (`length`).
-  result<void> add(sequence_id id, const generation_request& request,
-                   std::span<const token_id> emitted = {});
+  /// queue full), invalid_argument (empty, id outside the vocabulary, prompt
+  /// that leaves no room in the context or the KV cache, sequence known). The
+  /// answer ends (`length`) where the context or the whole cache is full.
+  result<admission> add(sequence_id id, const generation_request& request,
+                        std::span<const token_id> emitted = {});
 
   /// The next batch; nothing when no sequence can run now.
   std::optional<batch> schedule(pass_id pass);
@@ -106,18 +113,23 @@ public:
   }
 
 private:
-  uint32_t rows_wanted(const sequence& x, uint32_t budget) const;
+  uint32_t tokens_max() const noexcept;
+  result<void> check(sequence_id id, const generation_request& request) const;
+  void extend(batch& out, slot_phase phase);
+  void admit(batch& out);
+  uint32_t rows_wanted(const sequence& x, const batch& out) const;
   bool make_room(sequence& x, uint32_t tokens);
-  bool preempt_younger_than(const sequence& x);
+  void preempt(sequence& x);
   void append_rows(batch& out, sequence& x, uint32_t rows);
-  void admit(batch& out, uint32_t& budget);
+  void count(const sequence& x, uint32_t end);
   step_event accept(sequence& x, token_id token);
   void drop(sequence& x);
 
   scheduler_options options_;
   block_manager& blocks_;
+  uint64_t arrivals_ = 0;
   std::unordered_map<sequence_id, std::unique_ptr<sequence>> sequences_;
-  std::deque<sequence*> waiting_;
+  std::deque<sequence*> waiting_;  ///< oldest first
   std::vector<sequence*> running_; ///< oldest first
   scheduler_stats stats_;
 };

@@ -13,10 +13,12 @@ enum class sequence_state : uint8_t { waiting, running, finished };
 
 struct sequence {
   sequence_id id;
+  uint64_t arrival = 0; ///< Order of `add`: lower is older.
   sequence_state state = sequence_state::waiting;
   std::vector<token_id> tokens; ///< Prompt, then generated.
   uint32_t prompt_tokens = 0;   ///< The first so many of `tokens`.
   uint32_t computed = 0;        ///< Tokens whose keys and values are cached.
+  uint32_t computed_max = 0;    ///< The most `computed` ever was.
   bool in_flight = false;       ///< Has rows in a batch not yet answered.
   bool ending = false;          ///< Cancelled while in flight.
   block_table blocks;

@@ -1,0 +1,133 @@
+// Experts lie one after the other in one arena, gate, up, down.
+#include "runtime/engine/layer_experts.hpp"
+
+#include "runtime/assert.hpp"
+#include "runtime/engine/packing.hpp"
+#include "runtime/model/expert_source.hpp"
+
+#include <new>
+#include <optional>
+
+namespace troupe {
+
+namespace {
+
+using kernels::packed_weight;
+
+constexpr size_t alignment = kernels::aligned_buffer::alignment;
+
+size_t padded(size_t bytes) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+/// Takes the first `bytes` of `memory`.
+std::span<std::byte> cut(std::span<std::byte>& memory, size_t bytes) {
+  TROUPE_ASSERT(memory.size() >= padded(bytes));
+  const auto out = memory.first(bytes);
+  memory = memory.subspan(padded(bytes));
+  return out;
+}
+
+result<packed_weight> pack_next(std::span<std::byte>& memory,
+                                const host_tensor& x,
+                                kernels::compute_options options) {
+  const auto source = weight_source::of(x);
+  if (!source)
+    return tl::unexpected{source.error()};
+  const auto view = source->view();
+  const auto bytes = packed_weight::bytes_needed(view.rows, view.cols, options);
+  return packed_weight::pack_into(cut(memory, bytes), view, options);
+}
+
+result<kernels::aligned_buffer> allocate(uint64_t bytes) {
+  try {
+    return kernels::aligned_buffer{bytes};
+  } catch (const std::bad_alloc&) {
+    return fail(ec::out_of_memory, "experts: the system has no {} bytes",
+                bytes);
+  }
+}
+
+} // namespace
+
+uint64_t packed_expert_bytes(const model_config& config,
+                             kernels::compute_options options) {
+  const size_t hidden = config.hidden_size;
+  const size_t inner = config.ffn.expert_size;
+  return 2 * padded(packed_weight::bytes_needed(inner, hidden, options)) +
+         padded(packed_weight::bytes_needed(hidden, inner, options));
+}
+
+result<kernels::expert_ffn> load_expert_into(std::span<std::byte> memory,
+                                             const opened_model& model,
+                                             layer_index layer,
+                                             expert_id expert,
+                                             kernels::compute_options options) {
+  const auto stored = read_expert(model, layer, expert);
+  if (!stored)
+    return tl::unexpected{stored.error()};
+  auto gate = pack_next(memory, stored->gate, options);
+  if (!gate)
+    return tl::unexpected{gate.error()};
+  auto up = pack_next(memory, stored->up, options);
+  if (!up)
+    return tl::unexpected{up.error()};
+  auto down = pack_next(memory, stored->down, options);
+  if (!down)
+    return tl::unexpected{down.error()};
+  kernels::expert_ffn out;
+  out.gate = std::move(*gate);
+  out.up = std::move(*up);
+  out.down = std::move(*down);
+  out.activation = model.config.ffn.activation;
+  return out;
+}
+
+result<std::shared_ptr<const packed_expert>>
+packed_expert::load(const opened_model& model, layer_index layer,
+                    expert_id expert, kernels::compute_options options) {
+  auto out = std::make_shared<packed_expert>();
+  auto memory = allocate(packed_expert_bytes(model.config, options));
+  if (!memory)
+    return tl::unexpected{memory.error()};
+  out->memory_ = std::move(*memory);
+  auto ffn = load_expert_into(out->memory_.as<std::byte>(), model, layer,
+                              expert, options);
+  if (!ffn)
+    return tl::unexpected{ffn.error()};
+  out->ffn_ = std::move(*ffn);
+  return out;
+}
+
+result<std::shared_ptr<const layer_experts>>
+layer_experts::load(const opened_model& model, layer_index layer,
+                    std::span<const expert_id> experts,
+                    kernels::compute_options options, kernels::lanes& pool) {
+  const auto bytes = packed_expert_bytes(model.config, options);
+  auto out = std::make_shared<layer_experts>();
+  auto memory = allocate(bytes * experts.size());
+  if (!memory)
+    return tl::unexpected{memory.error()};
+  out->memory_ = std::move(*memory);
+  const auto arena = out->memory_.as<std::byte>();
+  std::vector<std::optional<result<kernels::expert_ffn>>> loaded(
+    experts.size());
+  pool.parallel_for(experts.size(), [&](size_t i, size_t) {
+    loaded[i] = load_expert_into(arena.subspan(i * bytes, bytes), model, layer,
+                                 experts[i], options);
+  });
+  for (size_t i = 0; i < experts.size(); ++i) {
+    auto& x = *loaded[i];
+    if (!x)
+      return tl::unexpected{x.error()};
+    out->experts_.emplace(experts[i], std::move(*x));
+  }
+  return out;
+}
+
+const kernels::expert_ffn* layer_experts::find(expert_id expert) const {
+  const auto i = experts_.find(expert);
+  return i == experts_.end() ? nullptr : &i->second;
+}
+
+} // namespace troupe

@@ -1,0 +1,72 @@
+// Resident experts of one MoE layer, packed: what an expert shard holds on a
+// node, and what local experts are made of. Immutable once loaded.
+#pragma once
+
+#include "kernels/lanes.hpp"
+#include "kernels/moe_ffn.hpp"
+#include "runtime/error.hpp"
+#include "runtime/model/opened_model.hpp"
+
+#include <memory>
+#include <span>
+#include <unordered_map>
+
+namespace troupe {
+
+/// Bytes one packed expert occupies.
+uint64_t packed_expert_bytes(const model_config& config,
+                             kernels::compute_options options);
+
+/// Reads one expert and packs it into `memory`, which must outlive it.
+/// @pre `memory` is 64-byte aligned and has `packed_expert_bytes`.
+/// Errors: those of `read_expert`.
+result<kernels::expert_ffn> load_expert_into(std::span<std::byte> memory,
+                                             const opened_model& model,
+                                             layer_index layer,
+                                             expert_id expert,
+                                             kernels::compute_options options);
+
+/// One expert with memory of its own (an entry of a bounded expert store).
+class packed_expert {
+public:
+  /// Errors: those of `read_expert`.
+  static result<std::shared_ptr<const packed_expert>>
+  load(const opened_model& model, layer_index layer, expert_id expert,
+       kernels::compute_options options);
+
+  const kernels::expert_ffn& ffn() const noexcept {
+    return ffn_;
+  }
+  uint64_t size_bytes() const noexcept {
+    return memory_.size_bytes();
+  }
+
+private:
+  kernels::aligned_buffer memory_;
+  kernels::expert_ffn ffn_;
+};
+
+class layer_experts {
+public:
+  /// Reads and packs `experts` on the lanes. Errors: those of `read_expert`.
+  static result<std::shared_ptr<const layer_experts>>
+  load(const opened_model& model, layer_index layer,
+       std::span<const expert_id> experts, kernels::compute_options options,
+       kernels::lanes& pool);
+
+  /// nullptr when the expert is not held.
+  const kernels::expert_ffn* find(expert_id expert) const;
+
+  size_t size() const noexcept {
+    return experts_.size();
+  }
+  uint64_t size_bytes() const noexcept {
+    return memory_.size_bytes();
+  }
+
+private:
+  kernels::aligned_buffer memory_; ///< one arena, so that huge pages fill
+  std::unordered_map<expert_id, kernels::expert_ffn> experts_;
+};
+
+} // namespace troupe

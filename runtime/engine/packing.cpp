@@ -1,0 +1,99 @@
+// Reading and widening of stored tensors; packing itself is the kernels'.
+#include "runtime/engine/packing.hpp"
+
+#include <bit>
+#include <cstring>
+
+namespace troupe {
+
+float half_to_float(uint16_t bits) noexcept {
+  const uint32_t sign = uint32_t{bits & 0x8000U} << 16U;
+  const uint32_t exponent = (bits >> 10U) & 0x1fU;
+  const uint32_t fraction = bits & 0x3ffU;
+  if (exponent == 0x1f) // infinity, NaN
+    return std::bit_cast<float>(sign | 0x7f800000U | fraction << 13U);
+  if (exponent != 0)
+    return std::bit_cast<float>(sign | (exponent + 112U) << 23U |
+                                fraction << 13U);
+  const float value = static_cast<float>(fraction) * 0x1p-24F;
+  return sign == 0 ? value : -value;
+}
+
+result<weight_source> weight_source::of(const host_tensor& x) {
+  const size_t cols = x.shape.empty() ? 1 : x.shape.back();
+  const size_t count = x.elements();
+  const size_t rows = cols == 0 ? 0 : count / cols;
+  weight_source out;
+  switch (x.dtype) {
+  case kernels::dtype::bf16:
+    out.view_ = {x.data.get(), kernels::dtype::bf16, rows, cols, cols};
+    return out;
+  case kernels::dtype::f32:
+    out.view_ = {x.data.get(), kernels::dtype::f32, rows, cols, cols};
+    return out;
+  case kernels::dtype::f16:
+    out.expanded_.resize(count);
+    for (size_t i = 0; i < count; ++i) {
+      uint16_t bits = 0;
+      std::memcpy(&bits, x.data.get() + i * sizeof(bits), sizeof(bits));
+      out.expanded_[i] = half_to_float(bits);
+    }
+    out.view_ = {out.expanded_.data(), kernels::dtype::f32, rows, cols, cols};
+    return out;
+  default:
+    return fail(ec::unsupported,
+                "weights of type {} are not built; expected BF16, F16 or F32",
+                kernels::to_string(x.dtype));
+  }
+}
+
+std::vector<float> weight_source::to_floats() const {
+  std::vector<float> out(view_.rows * view_.cols);
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (view_.type == kernels::dtype::f32)
+      out[i] = static_cast<const float*>(view_.data)[i];
+    else
+      out[i] =
+        kernels::to_float(static_cast<const kernels::bf16*>(view_.data)[i]);
+  }
+  return out;
+}
+
+result<kernels::packed_weight> load_packed(const checkpoint& files,
+                                           std::string_view name,
+                                           kernels::compute_options options) {
+  const auto tensor = files.load(name);
+  if (!tensor)
+    return tl::unexpected{tensor.error()};
+  const auto source = weight_source::of(*tensor);
+  if (!source)
+    return wrap(name, source.error());
+  return kernels::packed_weight::pack(source->view(), options);
+}
+
+result<std::vector<float>> load_floats(const checkpoint& files,
+                                       std::string_view name) {
+  const auto tensor = files.load(name);
+  if (!tensor)
+    return tl::unexpected{tensor.error()};
+  const auto source = weight_source::of(*tensor);
+  if (!source)
+    return wrap(name, source.error());
+  return source->to_floats();
+}
+
+result<hidden_rows> load_rows(const checkpoint& files, std::string_view name) {
+  const auto tensor = files.load(name);
+  if (!tensor)
+    return tl::unexpected{tensor.error()};
+  const auto source = weight_source::of(*tensor);
+  if (!source)
+    return wrap(name, source.error());
+  const auto view = source->view();
+  hidden_rows out{view.rows, view.cols, view.type};
+  if (out.memory.size_bytes() != 0)
+    std::memcpy(out.memory.data(), view.data, view.rows * out.row_bytes());
+  return out;
+}
+
+} // namespace troupe
