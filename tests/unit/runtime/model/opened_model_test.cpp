@@ -1,0 +1,193 @@
+// A whole folder: tensors against the recipe, experts alone, digest and facts.
+#include "runtime/model/opened_model.hpp"
+
+#include "runtime/model/expert_source.hpp"
+#include "runtime/model/model_digest.hpp"
+#include "runtime/model/model_facts.hpp"
+#include "tests/unit/runtime/model/scratch_folder.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <cstring>
+#include <filesystem>
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+const std::string golden = "tests/golden/models/qwen3_moe";
+
+void change_config(const scratch_folder& folder, std::string_view from,
+                   std::string_view to) {
+  auto text = read_all(folder.path("config.json"));
+  folder.write("config.json", with(std::move(text), from, to));
+}
+
+bool mentions(const error& x, std::string_view part) {
+  return x.message.find(part) != std::string::npos;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(opened_model_suite)
+
+BOOST_AUTO_TEST_CASE(the_golden_model_opens) {
+  auto x = open_model(golden);
+  BOOST_REQUIRE_MESSAGE(x.has_value(), (x ? "" : x.error().message));
+  auto& model = **x;
+  BOOST_TEST(model.tensors.name("embedding") == "model.embed_tokens.weight");
+  BOOST_TEST(model.tensors.name("lm_head") == "lm_head.weight");
+  BOOST_TEST(model.tensors.name("q_norm", layer_index{2}) ==
+             "model.layers.2.self_attn.q_norm.weight");
+  BOOST_TEST(model.tensors.name("expert_up", layer_index{0}, expert_id{15}) ==
+             "model.layers.0.mlp.experts.15.up_proj.weight");
+  BOOST_TEST(model.digest.size() == 64u);
+  // Opening reads headers only.
+  BOOST_TEST(model.files.bytes_read() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(one_expert_costs_its_own_bytes_only) {
+  auto x = open_model(golden);
+  BOOST_REQUIRE(x.has_value());
+  auto expert = read_expert(**x, layer_index{2}, expert_id{7});
+  BOOST_REQUIRE(expert.has_value());
+  const uint64_t bytes = 3 * 40 * 64 * 2;
+  BOOST_TEST((*x)->files.bytes_read() == bytes);
+  BOOST_TEST(expert_storage_bytes(**x, layer_index{2}, expert_id{7}) == bytes);
+  BOOST_TEST((expert->gate.shape == std::vector<uint64_t>{40, 64}));
+  BOOST_TEST((expert->down.shape == std::vector<uint64_t>{64, 40}));
+  // The same bytes as the file has for this tensor.
+  auto whole = (*x)->files.load("model.layers.2.mlp.experts.7.up_proj.weight");
+  BOOST_TEST(
+    std::memcmp(whole->data.get(), expert->up.data.get(), whole->bytes) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(experts_that_do_not_exist_are_refused) {
+  auto x = open_model(golden);
+  BOOST_REQUIRE(x.has_value());
+  auto dense = read_expert(**x, layer_index{1}, expert_id{0});
+  BOOST_REQUIRE(!dense.has_value());
+  BOOST_TEST(mentions(dense.error(), "layer 1 has no experts"));
+  BOOST_TEST(!read_expert(**x, layer_index{3}, expert_id{0}).has_value());
+  auto beyond = read_expert(**x, layer_index{0}, expert_id{16});
+  BOOST_REQUIRE(!beyond.has_value());
+  BOOST_TEST(mentions(beyond.error(), "below 16, found 16"));
+}
+
+BOOST_AUTO_TEST_CASE(a_file_cut_while_in_use_fails_the_expert_only) {
+  scratch_folder folder;
+  folder.copy_from(golden);
+  auto x = open_model(folder.path());
+  BOOST_REQUIRE(x.has_value());
+  // Layer 2 lies behind layer 0 in the file.
+  auto* info =
+    (*x)->files.find("model.layers.2.mlp.experts.0.down_proj.weight");
+  std::filesystem::resize_file(folder.path("model.safetensors"), info->offset);
+  BOOST_TEST(read_expert(**x, layer_index{0}, expert_id{3}).has_value());
+  auto lost = read_expert(**x, layer_index{2}, expert_id{3});
+  BOOST_REQUIRE(!lost.has_value());
+  BOOST_TEST(mentions(lost.error(), "cut short"));
+  BOOST_TEST(mentions(lost.error(), "experts.3"));
+}
+
+BOOST_AUTO_TEST_CASE(tensors_that_do_not_fit_are_listed_together) {
+  scratch_folder folder;
+  folder.copy_from(golden);
+  // Layer 1 becomes sparse: its experts are missing, its dense layer is left.
+  change_config(folder, "\"mlp_only_layers\": [\n    1\n  ]",
+                "\"mlp_only_layers\": []");
+  auto x = open_model(folder.path());
+  BOOST_REQUIRE(!x.has_value());
+  BOOST_TEST((x.error().code == ec::shape_mismatch));
+  BOOST_TEST(mentions(x.error(), "49 missing"));
+  BOOST_TEST(mentions(x.error(), "model.layers.1.mlp.gate.weight"));
+  BOOST_TEST(mentions(x.error(), "3 left over"));
+  BOOST_TEST(mentions(x.error(), "model.layers.1.mlp.gate_proj.weight"));
+}
+
+BOOST_AUTO_TEST_CASE(a_tensor_of_another_shape_names_both_shapes) {
+  scratch_folder folder;
+  folder.copy_from(golden);
+  change_config(folder, "\"vocab_size\": 512", "\"vocab_size\": 500");
+  auto x = open_model(folder.path());
+  BOOST_REQUIRE(!x.has_value());
+  BOOST_TEST((x.error().code == ec::shape_mismatch));
+  BOOST_TEST(mentions(x.error(), folder.path("model.safetensors")));
+  BOOST_TEST(mentions(x.error(), "model.embed_tokens.weight: expected shape "
+                                 "[500, 64], found BF16[512, 64]"));
+  BOOST_TEST(mentions(x.error(), "lm_head.weight"));
+}
+
+BOOST_AUTO_TEST_CASE(biases_are_demanded_when_the_recipe_has_them) {
+  scratch_folder folder;
+  folder.copy_from(golden);
+  change_config(folder, "\"attention_bias\": false",
+                "\"attention_bias\": true");
+  auto x = open_model(folder.path());
+  BOOST_REQUIRE(!x.has_value());
+  BOOST_TEST(mentions(x.error(), "12 missing"));
+  BOOST_TEST(mentions(x.error(), "model.layers.0.self_attn.o_proj.bias"));
+}
+
+BOOST_AUTO_TEST_CASE(a_tied_head_is_the_embedding_even_if_stored) {
+  scratch_folder folder;
+  folder.copy_from(golden);
+  change_config(folder, "\"tie_word_embeddings\": false",
+                "\"tie_word_embeddings\": true");
+  auto x = open_model(folder.path());
+  BOOST_REQUIRE_MESSAGE(x.has_value(), (x ? "" : x.error().message));
+  BOOST_TEST((*x)->tensors.name("lm_head") == "model.embed_tokens.weight");
+}
+
+BOOST_AUTO_TEST_CASE(an_unsupported_element_type_is_named) {
+  scratch_folder folder;
+  folder.copy_from(golden);
+  auto bytes = read_all(folder.path("model.safetensors"));
+  // BF16 and F16 have the same size; a space keeps the header's length.
+  folder.write("model.safetensors",
+               with(std::move(bytes), "\"BF16\",\"shape\":[512,64]",
+                    "\"F16\", \"shape\":[512,64]"));
+  auto x = open_model(folder.path());
+  BOOST_REQUIRE(!x.has_value());
+  BOOST_TEST(mentions(x.error(), "expected BF16 or F32, found F16[512, 64]"));
+}
+
+BOOST_AUTO_TEST_CASE(the_digest_follows_recipe_and_headers) {
+  scratch_folder folder;
+  folder.copy_from(golden);
+  auto original = open_model(golden);
+  auto copy = open_model(folder.path());
+  BOOST_REQUIRE((original.has_value() && copy.has_value()));
+  BOOST_TEST((*original)->digest == (*copy)->digest);
+  change_config(folder, "\"rope_theta\": 1000000.0", "\"rope_theta\": 10000.0");
+  auto changed = open_model(folder.path());
+  BOOST_REQUIRE(changed.has_value());
+  BOOST_TEST((*original)->digest != (*changed)->digest);
+  auto demo = open_model("models/demo");
+  BOOST_REQUIRE_MESSAGE(demo.has_value(), (demo ? "" : demo.error().message));
+  BOOST_TEST((*original)->digest != (*demo)->digest);
+}
+
+BOOST_AUTO_TEST_CASE(facts_count_every_parameter_once) {
+  auto demo = open_model("models/demo");
+  BOOST_REQUIRE(demo.has_value());
+  auto x = facts_of(**demo);
+  BOOST_TEST(x.moe_layers == 6u);
+  BOOST_TEST(x.experts_total == 96u);
+  BOOST_TEST(x.expert_bytes == 3u * 128 * 256 * 2);
+  BOOST_TEST(x.experts_bytes + x.backbone_bytes ==
+             (*demo)->files.tensor_bytes());
+  BOOST_TEST(x.parameters_total * 2 == (*demo)->files.tensor_bytes());
+  BOOST_TEST(x.parameters_active ==
+             x.parameters_total - uint64_t{6} * 12 * 3 * 128 * 256);
+  BOOST_TEST(x.kv_bytes_bf16 == 2u * 6 * 4 * 32 * 2);
+  BOOST_TEST(x.kv_bytes_f32 == 2 * x.kv_bytes_bf16);
+  auto untied = open_model(golden);
+  BOOST_REQUIRE(untied.has_value());
+  auto y = facts_of(**untied);
+  // Two MoE layers with 12 idle experts each, and the embedding is looked up.
+  BOOST_TEST(y.parameters_active ==
+             y.parameters_total - 2u * 12 * 3 * 40 * 64 - 512u * 64);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
