@@ -50,10 +50,10 @@ BOOST_AUTO_TEST_CASE(idle_lanes_join_a_region) {
 
 BOOST_AUTO_TEST_CASE(several_jobs_spread_tasks_at_the_same_time) {
   for (const size_t count : {1u, 2u, 3u}) {
-    lanes pool({.count = count, .spin = std::chrono::microseconds{5}});
     constexpr size_t jobs = 100, tasks = 20;
     std::vector<std::atomic<size_t>> sums(jobs);
     std::vector<std::promise<void>> done(jobs);
+    lanes pool({.count = count, .spin = std::chrono::microseconds{5}});
     for (size_t job = 0; job < jobs; ++job)
       BOOST_REQUIRE(pool.post([&, job] {
         for (int round = 0; round < 3; ++round)
@@ -102,8 +102,9 @@ BOOST_AUTO_TEST_CASE(the_failure_of_a_task_reaches_the_caller) {
 }
 
 BOOST_AUTO_TEST_CASE(a_full_queue_refuses_a_job) {
-  lanes pool({.count = 1, .queue_capacity = 2});
+  // Outlive the pool: its lane may still be inside of set_value.
   std::promise<void> started, gate;
+  lanes pool({.count = 1, .queue_capacity = 2});
   auto opened = gate.get_future().share();
   BOOST_REQUIRE(pool.post([&] {
     started.set_value();
