@@ -1,6 +1,7 @@
 // The guard as a table: valid conversations of both roles, then every broken
 // variant of each frame.
 #include "actors/transport/frame_guard.hpp"
+#include "tests/support/basp_frames.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -10,117 +11,40 @@
 #include <vector>
 
 using namespace troupe;
+using namespace troupe::testing;
 
 namespace {
-
-using bytes = std::vector<std::byte>;
-
-/// Writes frames as CAF would.
-class frame_builder {
-public:
-  template <class T>
-  frame_builder& number(T x) {
-    for (size_t i = sizeof(T); i-- > 0;)
-      out_.push_back(static_cast<std::byte>(x >> (8 * i) & 0xFF));
-    return *this;
-  }
-  frame_builder& raw(std::string_view x) {
-    for (char c : x)
-      out_.push_back(static_cast<std::byte>(c));
-    return *this;
-  }
-  frame_builder& text(std::string_view x) {
-    length(x.size());
-    return raw(x);
-  }
-  frame_builder& length(size_t x) {
-    while (x >= 0x80) {
-      number(static_cast<uint8_t>(x | 0x80));
-      x >>= 7;
-    }
-    return number(static_cast<uint8_t>(x));
-  }
-  frame_builder& node(uint32_t process) {
-    number(basp::atom_number("default")).number(process);
-    return raw("a host of 20 bytes..");
-  }
-  bytes done() {
-    return std::move(out_);
-  }
-
-private:
-  bytes out_;
-};
-
-basp::node_key key(uint32_t process) {
-  auto raw = frame_builder{}.node(process).done();
-  basp::node_key result;
-  std::copy(raw.begin(), raw.end(), result.begin());
-  return result;
-}
 
 constexpr uint32_t us = 1;
 constexpr uint32_t them = 2;
 constexpr uint64_t known_actor = 7;
 
-struct frame {
-  basp::header head;
-  bytes payload;
-};
-
-basp::header head_of(basp::op op) {
-  basp::header x;
-  x.op = static_cast<uint8_t>(op);
-  return x;
-}
-
-bytes encode(const basp::header& x) {
-  return frame_builder{}
-    .number(x.op)
-    .number(x.padding1)
-    .number(x.padding2)
-    .number(x.flags)
-    .number(x.payload_size)
-    .number(x.data)
-    .number(x.source_actor)
-    .number(x.dest_actor)
-    .done();
-}
-
 // -- valid frames -------------------------------------------------------------
 
-frame client_handshake(uint8_t flags = 0) {
-  frame x{head_of(basp::op::client_handshake),
-          frame_builder{}.node(them).done()};
-  x.head.flags = flags;
-  return x;
+frame handshake(uint8_t flags = 0) {
+  return client_handshake(them, flags);
 }
 
 frame server_handshake() {
-  frame x{head_of(basp::op::server_handshake), frame_builder{}
-                                                 .node(them)
-                                                 .length(1)
-                                                 .text("troupe")
-                                                 .number(uint64_t{7})
-                                                 .length(2)
-                                                 .text("a")
-                                                 .text("b")
-                                                 .done()};
+  frame x{header_of(basp::op::server_handshake), frame_builder{}
+                                                   .node(them)
+                                                   .length(1)
+                                                   .text("troupe")
+                                                   .number(uint64_t{7})
+                                                   .length(2)
+                                                   .text("a")
+                                                   .text("b")
+                                                   .done()};
   x.head.data = basp::version;
   return x;
 }
 
 frame message(std::string_view types, uint64_t dest = known_actor) {
-  frame x{head_of(basp::op::direct_message),
-          frame_builder{}.length(0).number(uint16_t{0}).text(types).done()};
-  x.payload.push_back(std::byte{42});
-  x.head.dest_actor = dest;
-  x.head.source_actor = 3;
-  return x;
+  return direct_message(types, dest);
 }
 
 frame monitor() {
-  frame x{head_of(basp::op::monitor_message),
+  frame x{header_of(basp::op::monitor_message),
           frame_builder{}.node(them).node(us).done()};
   x.head.dest_actor = known_actor;
   return x;
@@ -132,13 +56,13 @@ frame down(std::string_view context = "@<>") {
   payload.number(uint16_t{0}).text(context);
   if (context == "@<>+@str")
     payload.text("why it ended");
-  frame x{head_of(basp::op::down_message), payload.done()};
+  frame x{header_of(basp::op::down_message), payload.done()};
   x.head.source_actor = 3;
   return x;
 }
 
 frame heartbeat() {
-  return {head_of(basp::op::heartbeat), {}};
+  return {header_of(basp::op::heartbeat), {}};
 }
 
 frame probe() {
@@ -150,7 +74,7 @@ frame probe() {
 // -- the guard under test -----------------------------------------------------
 
 struct guarded {
-  explicit guarded(peer_role role) : guard(role, key(us), table) {
+  explicit guarded(peer_role role) : guard(role, node_key_of(us), table) {
     table->allow(known_actor, {"batch", "@atom+batch"});
   }
 
@@ -179,7 +103,7 @@ struct guarded {
 
 guarded as_head() {
   guarded x{peer_role::node};
-  BOOST_TEST((x.send(client_handshake()) == frame_action::deliver));
+  BOOST_TEST((x.send(handshake()) == frame_action::deliver));
   return x;
 }
 
@@ -206,9 +130,9 @@ BOOST_AUTO_TEST_SUITE(guard_of_frames)
 BOOST_AUTO_TEST_CASE(a_valid_conversation_with_a_node_passes) {
   auto x = as_head();
   BOOST_TEST(x.guard.handshaken());
-  BOOST_TEST((x.guard.peer() == key(them)));
-  BOOST_TEST((x.send(client_handshake(basp::select_connection_flag)) ==
-              frame_action::deliver));
+  BOOST_TEST((x.guard.peer() == node_key_of(them)));
+  BOOST_TEST(
+    (x.send(handshake(basp::select_connection_flag)) == frame_action::deliver));
   BOOST_TEST((x.send(probe()) == frame_action::drop));
   for (int i = 0; i < 3; ++i) {
     BOOST_TEST((x.send(message("@<>+batch")) == frame_action::deliver));
@@ -232,16 +156,16 @@ BOOST_AUTO_TEST_CASE(nothing_passes_before_the_handshake) {
                         probe(), server_handshake()})
     BOOST_TEST((guarded{peer_role::node}.send(x) == frame_action::close));
   for (const auto& x : {message("@<>+batch"), monitor(), down(), heartbeat(),
-                        probe(), client_handshake()})
+                        probe(), handshake()})
     BOOST_TEST((guarded{peer_role::head}.send(x) == frame_action::close));
 }
 
 BOOST_AUTO_TEST_CASE(every_broken_client_handshake_closes) {
-  auto base = client_handshake();
+  auto base = handshake();
   const broken table[]{
     {"no payload", with(base, [](auto& x) { x.payload = {}; })},
-    {"select flag first", client_handshake(basp::select_connection_flag)},
-    {"other flags", client_handshake(0x80)},
+    {"select flag first", handshake(basp::select_connection_flag)},
+    {"other flags", handshake(0x80)},
     {"data", with(base, [](auto& x) { x.head.data = 1; })},
     {"source", with(base, [](auto& x) { x.head.source_actor = 1; })},
     {"destination", with(base, [](auto& x) { x.head.dest_actor = 1; })},
@@ -284,7 +208,7 @@ BOOST_AUTO_TEST_CASE(every_broken_client_handshake_closes) {
 
 BOOST_AUTO_TEST_CASE(every_broken_server_handshake_closes) {
   auto base = server_handshake();
-  auto payload = [&](bytes x) {
+  auto payload = [&](byte_vector x) {
     return with(base, [&](auto& f) { f.payload = std::move(x); });
   };
   std::vector<broken> table{
@@ -319,10 +243,10 @@ BOOST_AUTO_TEST_CASE(every_broken_server_handshake_closes) {
 }
 
 BOOST_AUTO_TEST_CASE(a_handshake_repeats_once_with_the_same_id) {
-  auto select = client_handshake(basp::select_connection_flag);
+  auto select = handshake(basp::select_connection_flag);
   {
     auto x = as_head();
-    BOOST_TEST((x.send(client_handshake()) == frame_action::close));
+    BOOST_TEST((x.send(handshake()) == frame_action::close));
   }
   {
     auto x = as_head();
@@ -339,7 +263,7 @@ BOOST_AUTO_TEST_CASE(a_handshake_repeats_once_with_the_same_id) {
 
 BOOST_AUTO_TEST_CASE(every_forbidden_or_broken_message_closes) {
   auto base = message("@<>+batch");
-  auto payload = [&](bytes x) {
+  auto payload = [&](byte_vector x) {
     return with(base, [&](auto& f) { f.payload = std::move(x); });
   };
   const broken table[]{
@@ -487,11 +411,11 @@ BOOST_AUTO_TEST_CASE(random_frames_never_pass_as_something_forbidden) {
   auto seed = std::random_device{}();
   BOOST_TEST_MESSAGE("seed " << seed);
   std::mt19937 random{seed};
-  const frame originals[]{client_handshake(), message("@<>+batch"), monitor(),
+  const frame originals[]{handshake(), message("@<>+batch"), monitor(),
                           down("@<>+@str"), probe()};
   for (int round = 0; round < 20'000; ++round) {
     guarded x{peer_role::node};
-    x.send(client_handshake());
+    x.send(handshake());
     auto f = originals[random() % 5];
     f.head.payload_size = static_cast<uint32_t>(f.payload.size());
     auto head = encode(f.head);
