@@ -2,10 +2,12 @@
 #include "runtime/engine/sampler.hpp"
 
 #include "kernels/math.hpp"
+#include "kernels/softmax_weights.hpp"
 #include "runtime/assert.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace troupe {
 
@@ -70,9 +72,11 @@ result<token_id> sampler::sample(std::span<const float> logits,
   auto best = argmax(logits);
   if (!best || params.temperature < greedy_below || params.top_k == 1)
     return best;
-  collect(logits, logits[static_cast<size_t>(*best)], params);
-  if (params.top_k > 0)
-    keep_top_k(params.top_k);
+  auto largest = logits[static_cast<size_t>(*best)];
+  if (params.top_k > 0 && params.top_k < logits.size())
+    collect_best(logits, largest, params);
+  else
+    collect_all(logits, largest, params);
   if (params.top_p < 1.0f)
     keep_top_p(params.top_p);
   double total = 0;
@@ -88,17 +92,6 @@ result<token_id> sampler::sample(std::span<const float> logits,
   return candidates_.back().id; // mark was rounded up to total
 }
 
-/// Lists, by id, the tokens that have a chance and pass min_p.
-void sampler::collect(std::span<const float> logits, float best,
-                      const sampling_params& params) {
-  candidates_.clear();
-  for (size_t i = 0; i < logits.size(); ++i) {
-    auto weight = kernels::exp_f32((logits[i] - best) / params.temperature);
-    if (weight > 0 && weight >= params.min_p)
-      candidates_.push_back({logits[i], weight, static_cast<token_id>(i)});
-  }
-}
-
 namespace {
 
 /// The order of the filters: by logit from above, ties by the lower id.
@@ -106,17 +99,58 @@ constexpr auto is_better = [](const auto& x, const auto& y) {
   return x.logit != y.logit ? x.logit > y.logit : x.id < y.id;
 };
 
+constexpr auto has_lower_id = [](const auto& x, const auto& y) {
+  return x.id < y.id;
+};
+
 } // namespace
 
-void sampler::keep_top_k(size_t k) {
-  if (k >= candidates_.size())
-    return;
-  auto end = candidates_.begin() + static_cast<ptrdiff_t>(k);
-  std::nth_element(candidates_.begin(), end, candidates_.end(), is_better);
-  candidates_.resize(k);
+/// Lists, by id, the top_k tokens that also pass min_p. Both filters keep a
+/// head of the same order, so the cheaper one goes first: k exponentials.
+void sampler::collect_best(std::span<const float> logits, float best,
+                           const sampling_params& params) {
+  const size_t k = params.top_k;
+  const auto room = std::max<size_t>(4 * k, sorted_block);
+  const auto keep_k = [&] {
+    auto end = candidates_.begin() + static_cast<ptrdiff_t>(k);
+    std::nth_element(candidates_.begin(), end - 1, candidates_.end(),
+                     is_better);
+    candidates_.resize(k);
+  };
+  candidates_.clear();
+  // Below the k-th best so far there is no chance; of equals the lower id,
+  // which came first, stays.
+  float bar = -std::numeric_limits<float>::infinity();
+  for (size_t i = 0; i < logits.size(); ++i) {
+    if (!(logits[i] > bar))
+      continue;
+    candidates_.push_back({logits[i], 0.0f, static_cast<token_id>(i)});
+    if (candidates_.size() == room) {
+      keep_k();
+      bar = candidates_.back().logit;
+    }
+  }
+  if (candidates_.size() > k)
+    keep_k();
   // Which ones remain is exact, their places are the library's choice.
-  std::sort(candidates_.begin(), candidates_.end(),
-            [](const auto& x, const auto& y) { return x.id < y.id; });
+  std::sort(candidates_.begin(), candidates_.end(), has_lower_id);
+  for (auto& x : candidates_)
+    x.weight = kernels::exp_f32((x.logit - best) / params.temperature);
+  std::erase_if(candidates_, [&](const candidate& x) {
+    return x.weight == 0 || x.weight < params.min_p;
+  });
+}
+
+/// Lists, by id, the tokens that have a chance and pass min_p.
+void sampler::collect_all(std::span<const float> logits, float best,
+                          const sampling_params& params) {
+  weights_.resize(logits.size());
+  kernels::softmax_weights(kernels::best_isa(), logits, best,
+                           params.temperature, weights_);
+  candidates_.clear();
+  for (size_t i = 0; i < logits.size(); ++i)
+    if (weights_[i] > 0 && weights_[i] >= params.min_p)
+      candidates_.push_back({logits[i], weights_[i], static_cast<token_id>(i)});
 }
 
 void sampler::keep_top_p(float share) {
@@ -129,9 +163,11 @@ void sampler::keep_top_p(float share) {
   for (size_t i = 0; i < candidates_.size(); ++i) {
     if (i == sorted) { // the head is usually short: sort block by block
       auto begin = candidates_.begin() + static_cast<ptrdiff_t>(i);
-      sorted = std::min(candidates_.size(), std::max(sorted * 2, sorted_block));
+      sorted = std::min(candidates_.size(), std::max(sorted * 8, sorted_block));
       auto end = candidates_.begin() + static_cast<ptrdiff_t>(sorted);
-      std::partial_sort(begin, end, candidates_.end(), is_better);
+      if (end != candidates_.end())
+        std::nth_element(begin, end, candidates_.end(), is_better);
+      std::sort(begin, end, is_better);
     }
     sum += double{candidates_[i].weight};
     if (sum >= wanted) {

@@ -53,11 +53,13 @@ private:
     token_id id;
   };
 
-  void collect(std::span<const float> logits, float best,
-               const sampling_params& params);
-  void keep_top_k(size_t k);
+  void collect_best(std::span<const float> logits, float best,
+                    const sampling_params& params);
+  void collect_all(std::span<const float> logits, float best,
+                   const sampling_params& params);
   void keep_top_p(float share);
 
+  std::vector<float> weights_; // [vocab]
   std::vector<candidate> candidates_;
 };
 

@@ -168,6 +168,30 @@ BOOST_AUTO_TEST_CASE(equals_at_the_edge_of_a_filter_go_by_id) {
   BOOST_TEST(counts[1] == 200u);
 }
 
+BOOST_AUTO_TEST_CASE(top_k_of_a_large_vocabulary_is_that_of_a_full_sort) {
+  std::vector<float> logits(5000);
+  for (size_t i = 0; i < logits.size(); ++i) // few values, many ties
+    logits[i] = std::floor(static_cast<float>(uniform_draw(4, {0, i})) * 50);
+  std::vector<size_t> order(logits.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t x, size_t y) { return logits[x] > logits[y]; });
+  for (size_t k : {2u, 5u, 150u, 4000u}) {
+    sampling_params x;
+    x.temperature = 100;
+    x.top_k = static_cast<uint32_t>(k);
+    auto counts = histogram(logits, x, 40 * std::min<size_t>(k, 20));
+    size_t outside = 0;
+    for (size_t i = k; i < order.size(); ++i)
+      outside += counts[order[i]];
+    BOOST_TEST(outside == 0u);
+    size_t missing = 0;
+    for (size_t i = 0; i < std::min<size_t>(k, 5); ++i)
+      missing += counts[order[i]] == 0;
+    BOOST_TEST((k > 20 || missing == 0u));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(filters_at_their_ends_keep_all_or_the_best_one) {
   sampling_params all;
   all.temperature = 1;
