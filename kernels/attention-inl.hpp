@@ -116,7 +116,9 @@ HWY_INLINE float softmax_step(float* scores, size_t limit, float& maximum,
     x[v] = exp_f32(d, hn::Sub(x[v], top));
     store_row(x[v], scores + v * width);
   }
-  const f32_vec factor = exp_f32(d, hn::Set(d, last - maximum));
+  f32_vec factor = hn::Set(d, 1.0f);
+  if (last != maximum)
+    factor = exp_f32(d, hn::Set(d, last - maximum));
   const f32_vec added = hn::Set(d, sum_partials(x));
   sum = hn::GetLane(fused(d, hn::Set(d, sum), factor, added));
   return hn::GetLane(factor);

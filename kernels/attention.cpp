@@ -108,17 +108,17 @@ void add_values(const attention_tile& tile, const attention_scratch& s,
   }
 }
 
+/// Keys for all queries, then values: one of the two at a time fits in L1.
 template <class T>
 void attend_block(const attention_tile& tile, const attention_scratch& s,
                   const block_view<T>& block) {
-  for (size_t first = 0; first < tile.queries(); first += tile_rows) {
-    const size_t count = std::min(tile_rows, tile.queries() - first);
-    const size_t* limits = s.limits + first;
-    if (*std::max_element(limits, limits + count) == 0)
-      continue;
-    weigh_positions(tile, s, block, first, count);
-    add_values(tile, s, block, first, count);
-  }
+  for (const auto step : {&weigh_positions<T>, &add_values<T>})
+    for (size_t first = 0; first < tile.queries(); first += tile_rows) {
+      const size_t count = std::min(tile_rows, tile.queries() - first);
+      const size_t* limits = s.limits + first;
+      if (*std::max_element(limits, limits + count) > 0)
+        step(tile, s, block, first, count);
+    }
 }
 
 /// Sets the limits of block `index` and returns the largest.
@@ -126,10 +126,11 @@ size_t find_limits(const attention_tile& tile, const attention_scratch& s,
                    size_t index) {
   size_t largest = 0;
   const size_t base = index * kv_block_tokens;
-  for (size_t i = 0; i < tile.queries(); ++i) {
-    const size_t end = tile.rows[i / tile.group()].position + 1;
-    s.limits[i] = end > base ? std::min(kv_block_tokens, end - base) : 0;
-    largest = std::max(largest, s.limits[i]);
+  for (size_t r = 0; r < tile.rows.size(); ++r) {
+    const size_t end = tile.rows[r].position + 1;
+    const size_t limit = end > base ? std::min(kv_block_tokens, end - base) : 0;
+    std::fill_n(s.limits + r * tile.group(), tile.group(), limit);
+    largest = std::max(largest, limit);
   }
   return largest;
 }
@@ -160,7 +161,7 @@ void write_outputs(const attention_tile& tile, const attention_scratch& s) {
 /// Runs a whole tile.
 void attend_tile(const attention_tile& tile, const attention_scratch& s) {
   /// From here on expanding a bf16 block once is cheaper than on every read.
-  constexpr size_t expand_from_queries = 2 * tile_rows + 1;
+  constexpr size_t expand_from_queries = tile_rows + 1;
   const kv_layout& layout = tile.options.layout;
   load_queries(tile, s);
   const kv_blocks& cache = tile.rows[0].cache;

@@ -83,31 +83,41 @@ HWY_INLINE void store_tail(f32_vec x, T* y, size_t n) {
     y[i] = padded[i];
 }
 
+/// Folds the lanes of a vector: the upper half into the lower one, until one is
+/// left. `both` takes the lower operand first.
+template <class D, class Both>
+HWY_INLINE float fold_lanes(D d, hn::Vec<D> x, Both both) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (hn::MaxLanes(D()) > 4) {
+    const hn::Half<D> half;
+    return fold_lanes(
+      half, both(hn::LowerHalf(half, x), hn::UpperHalf(half, x)), both);
+  } else {
+    x = both(x, hn::Shuffle1032(x));
+    x = both(x, hn::Shuffle2301(x));
+  }
+#else
+  (void)both;
+#endif
+  (void)d;
+  return hn::GetLane(x);
+}
+
 /// Folds 64 partial results: lane j takes lane j + 32, then j + 16, ... + 1.
-template <class Vector_op, class Scalar_op>
-HWY_INLINE float fold_partials(f32_vec (&p)[partial_vectors], Vector_op both,
-                               Scalar_op two) {
+template <class Both>
+HWY_INLINE float fold_partials(f32_vec (&p)[partial_vectors], Both both) {
   for (size_t half = partial_vectors / 2; half > 0; half /= 2)
     for (size_t i = 0; i < half; ++i)
       p[i] = both(p[i], p[i + half]);
-  HWY_ALIGN float last[width];
-  hn::Store(p[0], f32_tag(), last);
-  for (size_t half = width / 2; half > 0; half /= 2)
-    for (size_t i = 0; i < half; ++i)
-      last[i] = two(last[i], last[i + half]);
-  return last[0];
+  return fold_lanes(f32_tag(), p[0], both);
 }
 
 HWY_INLINE float sum_partials(f32_vec (&p)[partial_vectors]) {
-  return fold_partials(
-    p, [](f32_vec a, f32_vec b) { return hn::Add(a, b); },
-    [](float a, float b) { return a + b; });
+  return fold_partials(p, [](auto a, auto b) { return hn::Add(a, b); });
 }
 
 HWY_INLINE float max_partials(f32_vec (&p)[partial_vectors]) {
-  return fold_partials(
-    p, [](f32_vec a, f32_vec b) { return greater_of(a, b); },
-    [](float a, float b) { return a > b ? a : b; });
+  return fold_partials(p, [](auto a, auto b) { return greater_of(a, b); });
 }
 
 } // namespace HWY_NAMESPACE
