@@ -1,11 +1,11 @@
 #include "runtime/server/http_server.hpp"
 
 #include "runtime/server/http_session.hpp"
+#include "runtime/server/listen_address.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/post.hpp>
-#include <charconv>
 #include <condition_variable>
 #include <csignal>
 #include <fcntl.h>
@@ -45,24 +45,6 @@ uint64_t mixed(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
   return x ^ (x >> 31);
-}
-
-result<asio::ip::address> checked_address(const http_options& options) {
-  error_code problem;
-  auto text = options.address == "localhost" ? "127.0.0.1" : options.address;
-  auto address = asio::ip::make_address(text, problem);
-  if (problem)
-    return fail(ec::invalid_argument,
-                "listen address: expected a numeric IPv4 or IPv6 address or "
-                "\"localhost\", found \"{}\"",
-                options.address);
-  if (options.scope == listen_scope::loopback_only && !address.is_loopback())
-    return fail(ec::invalid_argument,
-                "listen address {} is not a loopback address. Everybody who "
-                "reaches it could use the model: there is no authentication. "
-                "Allow it explicitly (insecure) if that is what you want",
-                options.address);
-  return address;
 }
 
 std::string shown(const tcp::endpoint& x) {
@@ -248,35 +230,15 @@ private:
   bool ended_ = false;
 };
 
-result<void> parse_listen(const std::string& text, http_options& options) {
-  auto colon = text.rfind(':');
-  auto host = text.substr(0, colon);
-  auto port = colon == std::string::npos ? "" : text.substr(colon + 1);
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']')
-    host = host.substr(1, host.size() - 2);
-  else if (host.find(':') != std::string::npos)
-    host.clear(); // IPv6 without brackets: where the port begins is a guess
-  uint16_t number = 0;
-  const auto* last = port.data() + port.size();
-  auto [end, problem] = std::from_chars(port.data(), last, number);
-  if (host.empty() || port.empty() || problem != std::errc{} || end != last)
-    return fail(ec::invalid_argument,
-                "listen: expected HOST:PORT or [IPV6]:PORT with a port from 0 "
-                "to 65535, found \"{}\"",
-                text);
-  options.address = host;
-  options.port = number;
-  return {};
-}
-
 result<std::unique_ptr<http_server>>
 http_server::start(const http_options& options, completion_service& service,
                    metrics& counts) {
-  auto address = checked_address(options);
-  if (!address)
-    return tl::unexpected(std::move(address.error()));
+  auto host = checked_address(options.address, options.scope);
+  if (!host)
+    return tl::unexpected(std::move(host.error()));
+  auto address = asio::ip::make_address(*host);
   auto impl = std::make_unique<implementation>(options, service, counts);
-  if (auto listening = impl->listen(*address); !listening)
+  if (auto listening = impl->listen(address); !listening)
     return tl::unexpected(std::move(listening.error()));
   return std::unique_ptr<http_server>{new http_server{std::move(impl)}};
 }

@@ -8,6 +8,7 @@
 
 #include "runtime/clock.hpp"
 #include "runtime/error.hpp"
+#include "runtime/server/listen_address.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -19,12 +20,6 @@ namespace troupe {
 
 class completion_service;
 class metrics;
-
-/// Which addresses the server may listen on.
-enum class listen_scope : uint8_t {
-  loopback_only,
-  any_address, ///< The user asked for it: there is no authentication.
-};
 
 /// Addresses and bounds.
 struct http_options {
@@ -41,10 +36,6 @@ struct http_options {
   std::chrono::milliseconds write_timeout{30'000};    ///< Without any progress.
   std::chrono::milliseconds linger_timeout{1'000};    ///< After an error reply.
 };
-
-/// Splits "HOST:PORT" or "[IPV6]:PORT".
-/// Fails with ec::invalid_argument naming what is wrong.
-result<void> parse_listen(const std::string& text, http_options& options);
 
 /// A running server.
 ///
