@@ -23,7 +23,9 @@ target_compile_options(troupe_flags INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 if(TROUPE_SANITIZE)
   target_compile_options(troupe_flags INTERFACE
-    -fsanitize=${TROUPE_SANITIZE} -fno-omit-frame-pointer -g)
+    -fsanitize=${TROUPE_SANITIZE} -fno-omit-frame-pointer -g1
+    # Instrumented code confuses GCC's flow analysis (its bug 105562).
+    -Wno-maybe-uninitialized)
   target_link_options(troupe_flags INTERFACE -fsanitize=${TROUPE_SANITIZE})
 endif()
 
