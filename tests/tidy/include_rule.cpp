@@ -87,6 +87,13 @@ void check_layers(const source_file& file, const include_line& include,
                      std::string{other->folder}});
 }
 
+/// Returns whether a test includes a helper of its own folder by name alone.
+bool is_beside(const source_tree& tree, const source_file& file,
+               const std::string& name) {
+  const auto folder = file.path.substr(0, file.path.rfind('/') + 1);
+  return file.path.starts_with("tests/") && tree.exists(folder + name);
+}
+
 } // namespace
 
 findings include_rules(const source_tree& tree) {
@@ -99,7 +106,7 @@ findings include_rules(const source_tree& tree) {
       if (!include.is_quoted)
         continue;
       check_layers(file, include, bad);
-      if (!tree.exists(include.path))
+      if (!tree.exists(include.path) && !is_beside(tree, file, include.path))
         bad.push_back(
           {file.path, include.line,
            "\"" + include.path + "\" does not exist; paths start at the root"});

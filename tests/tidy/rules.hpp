@@ -33,8 +33,8 @@ findings file_openings(const source_tree& tree);
 /// No unfinished work, no path of one machine, no waiting in unit tests.
 findings banned_words(const source_tree& tree);
 
-/// tests/unit/X/NAME_test.cpp tests a source file of X (or below) whose name
-/// NAME is, or begins with.
+/// tests/unit/X/NAME_test.cpp tests the folder X: NAME is, or begins with, the
+/// name of a source file there, or the test includes a header of X.
 findings test_mirror(const source_tree& tree);
 
 /// All of the above, by path and line.

@@ -178,12 +178,15 @@ BOOST_AUTO_TEST_CASE(unit_tests_do_not_wait) {
 }
 
 BOOST_AUTO_TEST_CASE(a_unit_test_mirrors_a_source) {
-  const auto with_test = [](const std::string& path) {
-    return test_mirror(source_tree{{{"kernels/norm.cpp", ""}, {path, ""}}});
+  const auto with_test = [](const std::string& path,
+                            const std::string& code = "") {
+    return test_mirror(source_tree{{{"kernels/norm.cpp", ""}, {path, code}}});
   };
   BOOST_TEST(with_test("tests/unit/kernels/rope_test.cpp").size() == 1u);
   BOOST_TEST(with_test("tests/unit/runtime/norm_test.cpp").size() == 1u);
-  BOOST_TEST(with_test("tests/unit/kernels/norm.cpp").size() == 1u);
+  BOOST_TEST(with_test("tests/unit/kernels/all_test.cpp",
+                       "#include \"kernels/norm.hpp\"\n")
+               .empty());
   BOOST_TEST(with_test("tests/unit/kernels/norm_test.cpp").empty());
   BOOST_TEST(with_test("tests/unit/kernels/norm_wide_test.cpp").empty());
 }
