@@ -76,6 +76,8 @@ using node_actor = caf::typed_actor<
   caf::reacts_to<connect_outcome>,
   // From its loading job: the experts of an assignment are in memory.
   caf::reacts_to<experts_loaded>,
+  // From itself: a shard's backoff is over.
+  caf::reacts_to<shard_restart>,
   // From itself: heartbeat, or try to connect again.
   caf::reacts_to<deadline_tick>>;
 

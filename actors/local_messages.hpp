@@ -104,6 +104,12 @@ struct experts_loaded {
   std::optional<error> failure;
 };
 
+/// NODE -> itself: start this EXPERT SHARD again, unless the head changed.
+struct shard_restart {
+  size_t index = 0;
+  uint64_t incarnation = 0;
+};
+
 /// An actor's own timer.
 struct deadline_tick {};
 
@@ -120,4 +126,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::sequence_cancelled)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::segment_done)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_retry)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::experts_loaded)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::shard_restart)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::deadline_tick)

@@ -15,8 +15,8 @@ result<expert_ptr> expert_store::acquire(layer_index layer, expert_id expert) {
     return known;
   auto loaded = load_(layer, expert);
   if (!loaded)
-    return tl::unexpected(std::move(loaded.error()));
-  auto fresh = std::make_shared<const kernels::expert_ffn>(std::move(*loaded));
+    return loaded;
+  auto fresh = std::move(*loaded);
   std::lock_guard guard{mutex_};
   if (auto i = entries_.find(wanted); i != entries_.end())
     return i->second.expert;

@@ -23,8 +23,7 @@ using expert_ptr = std::shared_ptr<const kernels::expert_ffn>;
 class expert_store {
 public:
   /// Reads and packs one expert. Called without the lock, from any thread.
-  using loader =
-    std::function<result<kernels::expert_ffn>(layer_index, expert_id)>;
+  using loader = std::function<result<expert_ptr>(layer_index, expert_id)>;
 
   struct options {
     uint64_t bytes_max = UINT64_MAX; ///< Of all experts held.

@@ -46,6 +46,11 @@ public:
   void missed_deadline(time_point now);
   void connection_lost();
 
+  /// Whether the connection is lost (and not only silent).
+  bool lost() const {
+    return lost_;
+  }
+
   /// @pre `now` is not earlier than that of any event so far.
   node_state state(time_point now) const;
 
