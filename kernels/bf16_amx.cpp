@@ -1,8 +1,9 @@
 // AMX kernels over packed panels. Up to 16 rows: one tile of rows against four
 // tiles of columns, each 4 KiB block read once, in order, prefetched well
 // ahead (weights come from memory). More rows: 2 x 2 tiles, where each loaded
-// tile is used twice and the panel stays in the cache from the second block
-// of rows on. Tile sums in K order, whatever the shape: the bits are the same.
+// tile is used twice, the panel stays in the cache from the second block of
+// rows on, and the next panel is fetched meanwhile. Tile sums are in K order,
+// whatever the shape: the bits are the same.
 #include "kernels/bf16_rule.hpp"
 
 #include <algorithm>
@@ -55,8 +56,8 @@ TROUPE_AMX void configure(size_t upper, size_t lower) {
 }
 
 template <int Hint>
-inline void prefetch_block(const std::byte* block, size_t lines) {
-  const auto* at = reinterpret_cast<const char*>(block);
+inline void prefetch_lines(const std::byte* from, size_t lines) {
+  const auto* at = reinterpret_cast<const char*>(from);
   for (size_t i = 0; i < lines; ++i)
     _mm_prefetch(at + i * 64, static_cast<_mm_hint>(Hint));
 }
@@ -71,18 +72,23 @@ TROUPE_AMX void stream_panel(const panel_task& task, const std::byte* x,
   _tile_zero(3);
   const size_t x_step = rows * tile_row_bytes;
   const std::byte* w = task.panel;
+  const std::byte* ahead = task.panel + prefetch_bytes;
   for (size_t step = 0; step < task.steps; ++step) {
+    // The stream goes on in the next panel, wherever that lies.
+    if (step + prefetch_bytes / block_bytes == task.steps && task.next)
+      ahead = task.next;
     _tile_loadd(4, x, tile_row_bytes);
-    prefetch_block<_MM_HINT_T0>(w + prefetch_bytes, 16);
+    prefetch_lines<_MM_HINT_T0>(ahead, 16);
     _tile_loadd(6, w, block_row_bytes);
     _tile_dpbf16ps(0, 4, 6);
-    prefetch_block<_MM_HINT_T0>(w + prefetch_bytes + 1024, 16);
+    prefetch_lines<_MM_HINT_T0>(ahead + 1024, 16);
     _tile_loadd(7, w + 64, block_row_bytes);
     _tile_dpbf16ps(1, 4, 7);
-    prefetch_block<_MM_HINT_T0>(w + prefetch_bytes + 2048, 16);
+    prefetch_lines<_MM_HINT_T0>(ahead + 2048, 16);
     _tile_loadd(6, w + 128, block_row_bytes);
     _tile_dpbf16ps(2, 4, 6);
-    prefetch_block<_MM_HINT_T0>(w + prefetch_bytes + 3072, 16);
+    prefetch_lines<_MM_HINT_T0>(ahead + 3072, 16);
+    ahead += block_bytes;
     _tile_loadd(7, w + 192, block_row_bytes);
     _tile_dpbf16ps(3, 4, 7);
     x += x_step;
@@ -105,6 +111,8 @@ struct square {
   size_t steps;
   float* out; ///< First row of the upper tile.
   size_t out_stride;
+  const std::byte* next; ///< What to fetch from memory meanwhile.
+  size_t next_lines;     ///< Cache lines of it at each step; may be 0.
 };
 
 enum class sums : uint8_t { begin, go_on };
@@ -128,9 +136,12 @@ TROUPE_AMX void multiply_square(const square& s) {
   const std::byte* upper = s.upper;
   const std::byte* lower = s.lower;
   const std::byte* w = s.w;
+  const std::byte* next = s.next;
   for (size_t step = 0; step < s.steps; ++step) {
     if constexpr (Weights == weights_are::in_memory)
-      prefetch_block<_MM_HINT_T0>(w + prefetch_bytes, 64);
+      prefetch_lines<_MM_HINT_T0>(w + prefetch_bytes, 64);
+    prefetch_lines<_MM_HINT_T1>(next, s.next_lines);
+    next += s.next_lines * 64;
     _tile_loadd(4, upper, tile_row_bytes);
     _tile_loadd(6, w, block_row_bytes);
     _tile_dpbf16ps(0, 4, 6);
@@ -172,6 +183,9 @@ void multiply_pairs(const panel_task& task, size_t begin, size_t end) {
   const size_t first_tile = task.range.first / tile_rows;
   const size_t pairs = task.range.count / (2 * tile_rows) +
                        (task.range.count % (2 * tile_rows) > tile_rows);
+  // The next panel's part of this pass, spread evenly over all squares.
+  const size_t lines = task.next ? (32 + pairs - 1) / pairs : 0;
+  const std::byte* next = task.next + begin * block_bytes;
   for (size_t half = 0; half < 2; ++half) {
     size_t lower_rows = 0;
     for (size_t pair = 0; pair < pairs; ++pair) {
@@ -189,7 +203,10 @@ void multiply_pairs(const panel_task& task, size_t begin, size_t end) {
       s.steps = end - begin;
       s.out = task.out + 2 * pair * tile_rows * task.out_stride + half * 32;
       s.out_stride = task.out_stride;
-      choose_square(begin, half == 0 && pair == 0)(s);
+      s.next = next;
+      s.next_lines = lines;
+      next += s.steps * lines * 64;
+      choose_square(begin, half == 0 && pair == 0 && !task.is_fetched)(s);
     }
   }
 }

@@ -37,6 +37,8 @@ struct panel_task {
   row_range range;       ///< Which of them to compute.
   float* out;            ///< [range.count, 64]
   size_t out_stride;
+  bool is_fetched = false;         ///< The panel is on its way to the cache.
+  const std::byte* next = nullptr; ///< A panel to fetch meanwhile, or null.
 };
 
 /// Rows: bf16 [row][steps * 32].

@@ -2,6 +2,7 @@
 // descriptor first) and in nothing else that is used here.
 #include "kernels/dnnl_context.hpp"
 
+#include "kernels/tensor.hpp"
 #include "runtime/assert.hpp"
 
 #include <fmt/format.h>
@@ -43,12 +44,23 @@ dnnl::memory::dim dim(size_t n) {
   return static_cast<dnnl::memory::dim>(n);
 }
 
+/// Memory for the run under way on this thread; kept for the next one.
+std::byte* scratch_of_thread(size_t bytes) {
+  thread_local aligned_buffer memory;
+  if (memory.size_bytes() < bytes)
+    memory = aligned_buffer(bytes);
+  return memory.data();
+}
+
 dnnl::matmul::primitive_desc describe(const dnnl::engine& engine,
                                       const dnnl::memory::desc& x,
                                       const dnnl::memory::desc& w,
                                       const dnnl::memory::desc& y) {
   dnnl::primitive_attr attr;
   attr.set_fpmath_mode(dnnl::fpmath_mode::strict);
+  // Memory of the library's own belongs to the thread that made the primitive:
+  // two threads that run it would share it.
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
 #if DNNL_VERSION_MAJOR >= 3
   return {engine, x, w, y, attr};
 #else
@@ -63,6 +75,7 @@ struct dnnl_tile::impl {
   dnnl::memory::desc x;
   dnnl::memory::desc weight;
   dnnl::memory::desc y;
+  dnnl::memory::desc scratchpad;
   dnnl::memory::data_type type = dnnl::memory::data_type::f32;
   dnnl::matmul matmul;
 };
@@ -93,6 +106,7 @@ std::optional<dnnl_tile> dnnl_tile::make(const tile_shape& shape,
   try {
     const auto described = describe(made->engine, made->x, wanted, made->y);
     made->weight = described.weights_desc();
+    made->scratchpad = described.scratchpad_desc();
     made->matmul = dnnl::matmul(described);
   } catch (const dnnl::error&) {
     return std::nullopt;
@@ -123,9 +137,13 @@ void dnnl_tile::run(const void* x, const std::byte* weight, float* y) const {
   const memory from(impl_->x, engine, const_cast<void*>(x));
   const memory w(impl_->weight, engine, const_cast<std::byte*>(weight));
   const memory to(impl_->y, engine, y);
+  const memory scratchpad(impl_->scratchpad, engine,
+                          scratch_of_thread(impl_->scratchpad.get_size()));
   dnnl::stream stream(engine);
-  impl_->matmul.execute(
-    stream, {{DNNL_ARG_SRC, from}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, to}});
+  impl_->matmul.execute(stream, {{DNNL_ARG_SRC, from},
+                                 {DNNL_ARG_WEIGHTS, w},
+                                 {DNNL_ARG_DST, to},
+                                 {DNNL_ARG_SCRATCHPAD, scratchpad}});
   stream.wait();
 }
 

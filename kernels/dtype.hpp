@@ -3,6 +3,7 @@
 // checkpoint files hold.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -37,8 +38,29 @@ struct dtype_traits {
   bool is_float;
 };
 
+/// All types, in the order of the enum.
+inline constexpr std::array dtype_table{
+  dtype_traits{dtype::f32, "F32", 4, true},
+  dtype_traits{dtype::bf16, "BF16", 2, true},
+  dtype_traits{dtype::f16, "F16", 2, true},
+  dtype_traits{dtype::f64, "F64", 8, true},
+  dtype_traits{dtype::f8_e4m3, "F8_E4M3", 1, true},
+  dtype_traits{dtype::f8_e5m2, "F8_E5M2", 1, true},
+  dtype_traits{dtype::i8, "I8", 1, false},
+  dtype_traits{dtype::i16, "I16", 2, false},
+  dtype_traits{dtype::i32, "I32", 4, false},
+  dtype_traits{dtype::i64, "I64", 8, false},
+  dtype_traits{dtype::u8, "U8", 1, false},
+  dtype_traits{dtype::u16, "U16", 2, false},
+  dtype_traits{dtype::u32, "U32", 4, false},
+  dtype_traits{dtype::u64, "U64", 8, false},
+  dtype_traits{dtype::boolean, "BOOL", 1, false},
+};
+
 /// Returns the table's row of `type`.
-const dtype_traits& traits_of(dtype type);
+constexpr const dtype_traits& traits_of(dtype type) {
+  return dtype_table[static_cast<size_t>(type)];
+}
 
 /// Returns the safetensors name of `type`, e.g. "F8_E4M3".
 std::string_view to_string(dtype type);
@@ -47,7 +69,9 @@ std::string_view to_string(dtype type);
 std::optional<dtype> dtype_from_name(std::string_view name);
 
 /// Returns the bytes of one element.
-size_t size_of(dtype type);
+constexpr size_t size_of(dtype type) {
+  return traits_of(type).size;
+}
 
 /// A bfloat16: the upper half of an f32.
 struct bf16 {

@@ -6,7 +6,8 @@
 #include "kernels/f32_tiles.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <cstdint>
+#include <utility>
 
 namespace troupe::kernels {
 
@@ -35,28 +36,56 @@ void prepare_rows(const packed_rows& rows, activation_view x, lanes& pool) {
     prepare(task, 0);
 }
 
-struct block_target {
-  const packed_weight& w;
-  size_t block;
-  matrix_view<float> y; ///< All rows and columns of the weight's output.
+/// All weights of a call, as one sequence of blocks.
+struct block_sequence {
+  std::span<const packed_weight* const> weights;
+  std::span<const matrix_view<float>> ys;
+
+  size_t size() const {
+    size_t blocks = 0;
+    for (const auto* w : weights)
+      blocks += w->blocks();
+    return blocks;
+  }
+  /// Which weight, and which of its blocks.
+  std::pair<size_t, size_t> at(size_t index) const {
+    size_t which = 0;
+    while (index >= weights[which]->blocks())
+      index -= weights[which++]->blocks();
+    return {which, index};
+  }
 };
 
-/// Computes one block into its place in y; a short last block by way of the
-/// task's memory.
-void compute_block(const block_target& target, const packed_rows& rows,
-                   row_range range, lanes& pool, size_t lane) {
-  const size_t columns = target.w.columns_of(target.block);
-  const size_t width = target.w.block_columns();
-  float* first = target.y.row(range.first) + target.block * width;
-  if (columns == width)
-    return multiply_block(target.w, target.block, rows, range,
-                          {first, range.count, width, target.y.stride});
-  auto* memory = reinterpret_cast<float*>(
-    pool.task_scratch(lane, range.count * width * sizeof(float)));
-  multiply_block(target.w, target.block, rows, range,
-                 {memory, range.count, width, width});
-  for (size_t row = 0; row < range.count; ++row)
-    std::copy_n(memory + row * width, columns, first + row * target.y.stride);
+/// Computes one block into its place in `y`; a short last block by way of the
+/// memory of the task.
+void compute_block(block_task task, const packed_rows& rows,
+                   const matrix_view<float>& y, std::byte* memory) {
+  const size_t width = task.w->block_columns();
+  const size_t columns = task.w->columns_of(task.block);
+  float* first = y.row(task.range.first) + task.block * width;
+  if (columns == width) {
+    task.out = {first, task.range.count, width, y.stride};
+    return multiply_block(task, rows);
+  }
+  task.out = {reinterpret_cast<float*>(memory), task.range.count, width, width};
+  multiply_block(task, rows);
+  for (size_t row = 0; row < task.range.count; ++row)
+    std::copy_n(task.out.row(row), columns, first + row * y.stride);
+}
+
+/// Computes blocks [begin, end) of the sequence for `range`.
+void compute_run(const block_sequence& blocks, std::pair<size_t, size_t> run,
+                 const packed_rows& rows, row_range range, std::byte* memory) {
+  size_t before = SIZE_MAX;
+  for (size_t i = run.first; i < run.second; ++i) {
+    const auto [which, block] = blocks.at(i);
+    const auto& w = *blocks.weights[which];
+    block_task task{&w, block, range, {}, which == before, nullptr};
+    if (i + 1 < run.second && block + 1 < w.blocks())
+      task.next = w.block_data(block + 1);
+    compute_block(task, rows, blocks.ys[which], memory);
+    before = which;
+  }
 }
 
 } // namespace
@@ -68,20 +97,38 @@ size_t rows_per_task(size_t inputs, compute_options options) {
   return std::clamp(rows / row_tile * row_tile, chunk_rows_min, chunk_rows_max);
 }
 
-void multiply_block(const packed_weight& w, size_t block, const packed_rows& x,
-                    row_range range, matrix_view<float> out) {
-  TROUPE_ASSERT(x.inputs() == w.inputs() && block < w.blocks());
+size_t blocks_per_task(size_t rows, size_t blocks, const lanes& pool) {
+  constexpr size_t run_max = 4, tasks_per_slot = 8;
+  if (rows <= bf16_rule::tile_rows)
+    return 1;
+  const size_t slots = std::max<size_t>(pool.count(), 1);
+  return std::clamp<size_t>(blocks / (slots * tasks_per_slot), 1, run_max);
+}
+
+void multiply_block(const block_task& task, const packed_rows& x) {
+  const auto& w = *task.w;
+  const auto& range = task.range;
+  TROUPE_ASSERT(x.inputs() == w.inputs() && task.block < w.blocks());
   TROUPE_ASSERT(range.first % row_tile == 0);
   TROUPE_ASSERT(range.count % row_tile == 0 ||
                 range.first + range.count == x.rows());
   if (w.options().mode == numeric_mode::f32) {
     const auto* rows = reinterpret_cast<const float*>(x.data());
-    return w.tiles()->multiply(
-      w.block_data(block), rows + range.first * x.inputs(), range.count, out);
+    return w.tiles()->multiply(w.block_data(task.block),
+                               rows + range.first * x.inputs(), range.count,
+                               task.out);
   }
-  bf16_rule::multiply_panel(
-    w.options().isa, {w.block_data(block), bf16_rule::steps_of(w.inputs()),
-                      x.data(), x.rows(), range, out.data, out.stride});
+  bf16_rule::panel_task panel;
+  panel.panel = w.block_data(task.block);
+  panel.steps = bf16_rule::steps_of(w.inputs());
+  panel.rows = x.data();
+  panel.row_count = x.rows();
+  panel.range = range;
+  panel.out = task.out.data;
+  panel.out_stride = task.out.stride;
+  panel.is_fetched = task.is_fetched;
+  panel.next = task.next;
+  bf16_rule::multiply_panel(w.options().isa, panel);
 }
 
 void matmul(const packed_weight& w, activation_view x, matrix_view<float> y,
@@ -96,28 +143,29 @@ void matmul(std::span<const packed_weight* const> weights, activation_view x,
   if (x.rows == 0)
     return;
   const auto options = weights.front()->options();
-  size_t blocks = 0;
   for (size_t i = 0; i < weights.size(); ++i) {
     const auto& w = *weights[i];
     TROUPE_ASSERT(w.inputs() == x.cols && w.options().mode == options.mode &&
                   w.options().isa == options.isa);
     TROUPE_ASSERT(ys[i].rows == x.rows && ys[i].cols == w.outputs());
-    blocks += w.blocks();
   }
   lanes::seat seat(pool);
   const packed_rows rows(
     seat.scratch(packed_rows::bytes_needed(x.rows, x.cols, options)), x.rows,
     x.cols, options);
   prepare_rows(rows, x, pool);
+  const block_sequence sequence{weights, ys};
+  const size_t blocks = sequence.size();
   const size_t chunk = rows_per_task(x.cols, options);
   const size_t chunks = (x.rows + chunk - 1) / chunk;
-  pool.parallel_for(chunks * blocks, [&](size_t task, size_t lane) {
-    const size_t first = task / blocks * chunk;
-    size_t block = task % blocks, which = 0;
-    while (block >= weights[which]->blocks())
-      block -= weights[which++]->blocks();
-    compute_block({*weights[which], block, ys[which]}, rows,
-                  {first, std::min(chunk, x.rows - first)}, pool, lane);
+  const size_t run = blocks_per_task(x.rows, chunks * blocks, pool);
+  const size_t runs = (blocks + run - 1) / run;
+  const size_t width = weights.front()->block_columns();
+  pool.parallel_for(chunks * runs, [&](size_t task, size_t lane) {
+    const size_t first = task / runs * chunk, begin = task % runs * run;
+    const row_range range{first, std::min(chunk, x.rows - first)};
+    compute_run(sequence, {begin, std::min(begin + run, blocks)}, rows, range,
+                pool.task_scratch(lane, range.count * width * sizeof(float)));
   });
 }
 

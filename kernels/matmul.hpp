@@ -111,11 +111,11 @@ public:
   /// different threads.
   void set_row(size_t to, activation_view x, size_t from) const;
 
-  /// Writes `columns` of row `to`, rounded to the compute type. `column` is a
-  /// multiple of 64; padding at the end of the row is zeroed with its last
-  /// piece.
-  void set_columns(size_t to, size_t column,
-                   std::span<const float> values) const;
+  /// Writes columns [column, column + values.cols) of rows [first, first +
+  /// values.rows), rounded to the compute type. `column` is a multiple of 64;
+  /// the piece that holds the last column also zeroes the padding behind it.
+  void set_block(size_t first, size_t column,
+                 matrix_view<const float> values) const;
 
   size_t rows() const {
     return rows_;
@@ -128,6 +128,8 @@ public:
   }
 
 private:
+  void set_piece(size_t to, size_t column, std::span<const bf16> values) const;
+
   std::byte* data_;
   size_t rows_;
   size_t inputs_;
@@ -149,10 +151,25 @@ inline constexpr size_t row_tile = 32;
 /// `row_tile`.
 size_t rows_per_task(size_t inputs, compute_options options);
 
-/// Computes one block of `w` for `range`: out[i, j] for i < range.count and
-/// j < block_columns() (columns beyond the last are zero). `out.stride` >=
-/// block_columns().
-void multiply_block(const packed_weight& w, size_t block, const packed_rows& x,
-                    row_range range, matrix_view<float> out);
+/// How many consecutive blocks one task should take, of `blocks` in all: with
+/// many rows the next block is fetched while one is computed.
+size_t blocks_per_task(size_t rows, size_t blocks, const lanes& pool);
+
+/// One block of a weight for a range of rows.
+struct block_task {
+  const packed_weight* w = nullptr;
+  size_t block = 0;
+  row_range range;
+  matrix_view<float> out; ///< [range.count, block_columns()]
+  /// Whether the block was fetched ahead: named as `next` by the task before.
+  bool is_fetched = false;
+  /// The block computed next by this thread, of the same size, or null: it is
+  /// fetched into the cache meanwhile.
+  const std::byte* next = nullptr;
+};
+
+/// Computes out[i, j] for i < range.count and j < block_columns() (columns
+/// beyond the last are zero).
+void multiply_block(const block_task& task, const packed_rows& x);
 
 } // namespace troupe::kernels

@@ -4,6 +4,8 @@
 // is a stream of weights, and all lanes stream at once.
 #include "kernels/moe_ffn.hpp"
 
+#include "kernels/rounding.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -129,51 +131,89 @@ void add_bias(matrix_view<float> values, std::span<const float> bias,
       values.row(row)[i] += bias[first + i];
 }
 
-/// inner[:, block] = f(gate, up) for the rows of a piece.
-void gate_and_up(const piece& p, size_t block, lanes& pool, size_t lane) {
+/// Blocks [begin, end) of a weight.
+struct run {
+  size_t begin;
+  size_t end;
+};
+
+/// inner[:, block] = f(gate, up) for the rows of a piece. Gate and up blocks
+/// alternate; each names the next, so that its fetch overlaps with the work.
+void gate_and_up(const piece& p, const run& blocks, std::byte* memory) {
   const auto& ffn = *p.part->work->expert;
   const size_t width = ffn.gate.block_columns();
-  const size_t columns = ffn.gate.columns_of(block);
   const size_t count = p.range.count * width;
-  auto* memory = reinterpret_cast<float*>(
-    pool.task_scratch(lane, 2 * count * sizeof(float)));
-  const matrix_view<float> gate{memory, p.range.count, width, width};
-  const matrix_view<float> up{memory + count, p.range.count, width, width};
-  multiply_block(ffn.gate, block, p.part->input, p.range, gate);
-  multiply_block(ffn.up, block, p.part->input, p.range, up);
-  add_bias(gate, ffn.gate_bias, block * width, columns);
-  add_bias(up, ffn.up_bias, block * width, columns);
-  gated_activation(ffn.activation, ffn.gate.options().isa, {gate.data, count},
-                   {up.data, count});
-  for (size_t row = 0; row < p.range.count; ++row)
-    p.part->inner.set_columns(p.range.first + row, block * width,
-                              {gate.row(row), columns});
-}
-
-void write_row(std::span<const float> values, std::byte* out, dtype type) {
-  if (type == dtype::f32) {
-    std::memcpy(out, values.data(), values.size_bytes());
-    return;
+  auto* values = reinterpret_cast<float*>(memory);
+  const matrix_view<float> gate{values, p.range.count, width, width};
+  const matrix_view<float> up{values + count, p.range.count, width, width};
+  for (size_t block = blocks.begin; block < blocks.end; ++block) {
+    const std::byte* after =
+      block + 1 < blocks.end ? ffn.gate.block_data(block + 1) : nullptr;
+    multiply_block({&ffn.gate, block, p.range, gate, block > blocks.begin,
+                    ffn.up.block_data(block)},
+                   p.part->input);
+    multiply_block({&ffn.up, block, p.range, up, true, after}, p.part->input);
+    const size_t columns = ffn.gate.columns_of(block);
+    add_bias(gate, ffn.gate_bias, block * width, columns);
+    add_bias(up, ffn.up_bias, block * width, columns);
+    gated_activation(ffn.activation, ffn.gate.options().isa, {gate.data, count},
+                     {up.data, count});
+    p.part->inner.set_block(p.range.first, block * width,
+                            {gate.data, gate.rows, columns, width});
   }
-  std::ranges::transform(values, reinterpret_cast<bf16*>(out), to_bf16);
 }
 
-/// y[slots, block] for the rows of a piece.
-void down(const piece& p, size_t block, output_view y, lanes& pool,
-          size_t lane) {
+/// y[slots, column...] = values, in the reply type.
+void write_rows(matrix_view<const float> values, isa level,
+                std::span<const uint32_t> slots, const output_view& y,
+                size_t column) {
+  const auto round = rounding_for(level);
+  for (size_t row = 0; row < values.rows; ++row) {
+    std::byte* out = y.row(slots[row]) + column * size_of(y.type);
+    if (y.type == dtype::f32)
+      std::memcpy(out, values.row(row), values.cols * sizeof(float));
+    else
+      round(values.row(row), values.cols, reinterpret_cast<bf16*>(out));
+  }
+}
+
+/// y[slots, blocks] for the rows of a piece.
+void down(const piece& p, const run& blocks, const output_view& y,
+          std::byte* memory) {
   const auto& work = *p.part->work;
   const auto& w = work.expert->down;
-  const size_t width = w.block_columns(), columns = w.columns_of(block);
-  auto* memory = reinterpret_cast<float*>(
-    pool.task_scratch(lane, p.range.count * width * sizeof(float)));
-  const matrix_view<float> out{memory, p.range.count, width, width};
-  multiply_block(w, block, p.part->inner, p.range, out);
-  add_bias(out, work.expert->down_bias, block * width, columns);
-  for (size_t row = 0; row < p.range.count; ++row)
-    write_row({out.row(row), columns},
-              y.row(work.slots[p.range.first + row]) +
-                block * width * size_of(y.type),
-              y.type);
+  const size_t width = w.block_columns();
+  const auto slots = work.slots.subspan(p.range.first, p.range.count);
+  const matrix_view<float> out{reinterpret_cast<float*>(memory), p.range.count,
+                               width, width};
+  for (size_t block = blocks.begin; block < blocks.end; ++block) {
+    const std::byte* after =
+      block + 1 < blocks.end ? w.block_data(block + 1) : nullptr;
+    multiply_block({&w, block, p.range, out, block > blocks.begin, after},
+                   p.part->inner);
+    const size_t columns = w.columns_of(block);
+    add_bias(out, work.expert->down_bias, block * width, columns);
+    write_rows({out.data, out.rows, columns, width}, w.options().isa, slots, y,
+               block * width);
+  }
+}
+
+/// Runs `compute(piece, run, memory)` for every piece and run of blocks, as
+/// tasks that find `bytes_per_row` of memory for each row of theirs.
+template <class Function>
+void for_each_run(const std::vector<piece>& pieces, size_t blocks,
+                  size_t bytes_per_row, lanes& pool, Function compute) {
+  size_t rows_max = 0;
+  for (const auto& p : pieces)
+    rows_max = std::max(rows_max, p.range.count);
+  const size_t length = blocks_per_task(rows_max, pieces.size() * blocks, pool);
+  const size_t runs = (blocks + length - 1) / length;
+  pool.parallel_for(pieces.size() * runs, [&](size_t task, size_t lane) {
+    const auto& p = pieces[task / runs];
+    const size_t begin = task % runs * length;
+    compute(p, run{begin, std::min(begin + length, blocks)},
+            pool.task_scratch(lane, p.range.count * bytes_per_row));
+  });
 }
 
 } // namespace
@@ -192,18 +232,15 @@ void moe_ffn(std::span<const expert_rows> work, activation_view x,
   const auto groups = make_groups(work, s, seat);
   gather(groups, x, pool);
 
-  const auto inputs = cut(groups, rows_per_task(s.hidden, s.options));
-  const size_t inner_blocks = first.gate.blocks();
-  pool.parallel_for(
-    inputs.size() * inner_blocks, [&](size_t task, size_t lane) {
-      gate_and_up(inputs[task / inner_blocks], task % inner_blocks, pool, lane);
-    });
-
-  const auto inners = cut(groups, rows_per_task(s.expert_size, s.options));
-  const size_t blocks = first.down.blocks();
-  pool.parallel_for(inners.size() * blocks, [&](size_t task, size_t lane) {
-    down(inners[task / blocks], task % blocks, y, pool, lane);
-  });
+  const size_t width = first.gate.block_columns();
+  for_each_run(cut(groups, rows_per_task(s.hidden, s.options)),
+               first.gate.blocks(), 2 * width * sizeof(float), pool,
+               gate_and_up);
+  for_each_run(cut(groups, rows_per_task(s.expert_size, s.options)),
+               first.down.blocks(), width * sizeof(float), pool,
+               [&](const piece& p, const run& blocks, std::byte* memory) {
+                 down(p, blocks, y, memory);
+               });
 }
 
 void dense_ffn(const expert_ffn& ffn, activation_view x, output_view y,

@@ -2,6 +2,7 @@
 // with readable rows up to a whole tile (f32 mode).
 #include "kernels/bf16_rule.hpp"
 #include "kernels/matmul.hpp"
+#include "kernels/rounding.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -14,6 +15,9 @@ using bf16_rule::step_inputs;
 using bf16_rule::steps_of;
 using bf16_rule::tile_row_bytes;
 using bf16_rule::tile_rows;
+
+/// Columns that are set at once.
+constexpr size_t piece = 2 * step_inputs;
 
 enum class row_layout : uint8_t { tiles, wide, narrow, dense_f32 };
 
@@ -106,41 +110,51 @@ void packed_rows::set_row(size_t to, activation_view x, size_t from) const {
   }
 }
 
-void packed_rows::set_columns(size_t to, size_t column,
-                              std::span<const float> values) const {
-  TROUPE_ASSERT(to < rows_ && column + values.size() <= inputs_);
-  TROUPE_ASSERT(column % (2 * step_inputs) == 0);
+void packed_rows::set_block(size_t first, size_t column,
+                            matrix_view<const float> values) const {
+  TROUPE_ASSERT(first + values.rows <= rows_);
+  TROUPE_ASSERT(column + values.cols <= inputs_ && column % piece == 0);
   const auto layout = layout_of(options_);
   if (layout == row_layout::dense_f32) {
-    std::memcpy(data_ + (to * inputs_ + column) * sizeof(float), values.data(),
-                values.size_bytes());
+    auto* out = reinterpret_cast<float*>(data_) + first * inputs_ + column;
+    for (size_t row = 0; row < values.rows; ++row)
+      std::copy_n(values.row(row), values.cols, out + row * inputs_);
     return;
   }
-  const size_t steps = steps_of(inputs_), padded = steps * step_inputs;
-  const size_t end =
-    column + values.size() == inputs_ ? padded - column : values.size();
-  if (layout == row_layout::wide) {
-    auto* out = reinterpret_cast<float*>(data_) + to * padded + column;
-    for (size_t i = 0; i < values.size(); ++i)
-      out[i] = to_float(to_bf16(values[i]));
-    std::fill(out + values.size(), out + end, 0.0f);
-    return;
-  }
-  constexpr size_t piece = 2 * step_inputs;
-  for (size_t first = 0; first < values.size(); first += piece) {
-    const size_t count = std::min(piece, values.size() - first);
-    bf16 rounded[piece] = {};
-    for (size_t i = 0; i < count; ++i)
-      rounded[i] = to_bf16(values[first + i]);
-    if (layout == row_layout::tiles) {
-      const auto place = place_in_tiles(to, rows_, steps);
-      const size_t step = (column + first) / step_inputs;
-      copy_to_tiles(data_ + place.offset + step * place.step_bytes,
-                    place.step_bytes, rounded, count);
-    } else {
-      auto* out = reinterpret_cast<bf16*>(data_) + to * padded + column + first;
-      std::copy_n(rounded, std::min(piece, end - first), out);
+  const auto round = rounding_for(options_.isa);
+  const size_t padded = steps_of(inputs_) * step_inputs;
+  for (size_t row = 0; row < values.rows; ++row)
+    for (size_t done = 0; done < values.cols; done += piece) {
+      const size_t at = column + done;
+      bf16 rounded[piece] = {};
+      round(values.row(row) + done, std::min(piece, values.cols - done),
+            rounded);
+      set_piece(first + row, at, {rounded, std::min(piece, padded - at)});
     }
+}
+
+void packed_rows::set_piece(size_t to, size_t column,
+                            std::span<const bf16> values) const {
+  const size_t steps = steps_of(inputs_), padded = steps * step_inputs;
+  switch (layout_of(options_)) {
+  case row_layout::tiles: {
+    const auto place = place_in_tiles(to, rows_, steps);
+    const size_t step = column / step_inputs;
+    return copy_to_tiles(data_ + place.offset + step * place.step_bytes,
+                         place.step_bytes, values.data(), values.size());
+  }
+  case row_layout::wide: {
+    auto* out = reinterpret_cast<float*>(data_) + to * padded + column;
+    std::ranges::transform(values, out, to_float);
+    return;
+  }
+  case row_layout::narrow: {
+    auto* out = reinterpret_cast<bf16*>(data_) + to * padded + column;
+    std::ranges::copy(values, out);
+    return;
+  }
+  case row_layout::dense_f32:
+    TROUPE_ASSERT(false);
   }
 }
 
