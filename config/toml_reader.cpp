@@ -4,6 +4,7 @@
 #include "runtime/assert.hpp"
 
 #include <algorithm>
+#include <fmt/ranges.h>
 #include <map>
 #include <set>
 #include <toml++/toml.h>

@@ -4,6 +4,7 @@
 #include "runtime/model/strict_json.hpp"
 
 #include <filesystem>
+#include <fmt/ranges.h>
 #include <new>
 
 namespace troupe {

@@ -1,5 +1,6 @@
 #include "runtime/model/config_keys.hpp"
 
+#include <fmt/ranges.h>
 #include <limits>
 
 namespace troupe {

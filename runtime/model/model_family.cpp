@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fmt/ranges.h>
 #include <system_error>
 
 namespace troupe {

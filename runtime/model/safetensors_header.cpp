@@ -3,6 +3,7 @@
 #include "runtime/model/strict_json.hpp"
 
 #include <algorithm>
+#include <fmt/ranges.h>
 #include <vector>
 
 namespace troupe {

@@ -1,6 +1,7 @@
 #include "runtime/model/tensor_info.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace troupe {
 

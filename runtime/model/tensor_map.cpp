@@ -3,6 +3,7 @@
 #include "runtime/assert.hpp"
 #include "runtime/model/tensor_roles.hpp"
 
+#include <fmt/ranges.h>
 #include <set>
 
 namespace troupe {
