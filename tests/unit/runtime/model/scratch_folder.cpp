@@ -32,6 +32,9 @@ std::string scratch_folder::path(std::string_view name) const {
 std::string scratch_folder::write(std::string_view name,
                                   std::string_view bytes) const {
   auto result = path(name);
+  // Some file systems flush a file that is truncated and rewritten.
+  std::error_code ignored;
+  fs::remove(result, ignored);
   std::ofstream out{result, std::ios::binary | std::ios::trunc};
   out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   out.close();
