@@ -1,6 +1,5 @@
 #include "runtime/server/http_session.hpp"
 
-#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/buffers_iterator.hpp>
 #include <boost/beast/core/string.hpp>
@@ -14,16 +13,9 @@ namespace troupe {
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
 
-namespace {
-
-/// Bytes asked for by one read.
-constexpr size_t read_bytes = 16 * 1024;
-
-} // namespace
-
 http_session::http_session(tcp::socket socket, session_host& host)
   : socket_(std::move(socket)), host_(host), timer_(socket_.get_executor()),
-    buffer_bytes_max_(host.options.header_bytes_max + 4 * read_bytes) {
+    buffer_bytes_max_(host.options.header_bytes_max + 4 * chunk_bytes) {
   // nop
 }
 
@@ -69,7 +61,7 @@ void http_session::read() {
   if (reading_ || input_ended_ || room == 0)
     return;
   reading_ = true;
-  socket_.async_read_some(buffer_.prepare(std::min(room, read_bytes)),
+  socket_.async_read_some(asio::buffer(chunk_, room),
                           handler(&http_session::on_read));
 }
 
@@ -83,7 +75,8 @@ void http_session::on_read(error_code failure, size_t bytes) {
       close();
     return;
   }
-  buffer_.commit(bytes);
+  buffer_.commit(
+    asio::buffer_copy(buffer_.prepare(bytes), asio::buffer(chunk_, bytes)));
   if (state_ == state::lingering)
     buffer_.consume(buffer_.size());
   if (state_ == state::idle || state_ == state::reading)

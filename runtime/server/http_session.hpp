@@ -20,6 +20,7 @@
 #include "runtime/server/http_server.hpp"
 #include "runtime/server/stream_inbox.hpp"
 
+#include <array>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
@@ -126,7 +127,11 @@ private:
   boost::asio::steady_timer timer_;
   state state_ = state::idle;
 
-  boost::beast::flat_buffer buffer_;
+  static constexpr size_t chunk_bytes = 16 * 1024;
+  /// Where the read under way puts its bytes. Not in `buffer_`: that is
+  /// consumed, and so moved, while a read is under way.
+  std::array<char, chunk_bytes> chunk_;
+  boost::beast::flat_buffer buffer_; ///< Input that no request has used yet.
   const size_t buffer_bytes_max_;
   bool reading_ = false;     ///< A read is under way.
   bool input_ended_ = false; ///< The client sends nothing any more.

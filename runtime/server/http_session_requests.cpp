@@ -118,8 +118,10 @@ void http_session::run_completion(completion_call call) {
   header.seed = call.request.params.seed;
   auto wake = [weak = weak_from_this(), executor = socket_.get_executor()] {
     asio::post(executor, [weak] {
-      if (auto self = weak.lock())
-        self->handler (&http_session::on_events)();
+      if (auto self = weak.lock()) {
+        auto run = self->handler(&http_session::on_events);
+        run();
+      }
     });
   };
   auto inbox = std::make_shared<stream_inbox>(host_.options.output_bytes_max,

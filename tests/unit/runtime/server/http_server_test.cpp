@@ -231,6 +231,12 @@ BOOST_AUTO_TEST_CASE(pipelined_requests_are_answered_in_order) {
     BOOST_TEST_REQUIRE(got.has_value());
     BOOST_TEST(got->status == status);
   }
+  // What comes after the pipeline ran dry is read from its right place.
+  client.request("GET", "/v1/models");
+  auto last = client.answer();
+  BOOST_TEST_REQUIRE(last.has_value());
+  BOOST_TEST(last->status == 200u);
+  BOOST_TEST(holds(last->body, "demo"));
 }
 
 BOOST_AUTO_TEST_CASE(a_client_that_waits_for_100_continue_gets_it) {
