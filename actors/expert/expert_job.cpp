@@ -82,8 +82,10 @@ private:
       job_.rows.data(), services_.limits.row_type, job_.header.rows,
       services_.limits.hidden_size, services_.limits.hidden_size};
     auto lookup = [&](expert_id id) { return x.experts.at(id).get(); };
-    auto out = run_expert_batch(rows, pairs_.subspan(x.first, x.count), lookup,
-                                reply_type_, *services_.lanes);
+    auto out = std::make_shared<hidden_rows>(
+      x.count, services_.limits.hidden_size, reply_type_);
+    run_expert_batch(rows, pairs_.subspan(x.first, x.count), lookup,
+                     out->output(), *services_.lanes);
     // A drill: this machine is slow.
     if (services_.delay_per_pair > duration::zero())
       std::this_thread::sleep_for(services_.delay_per_pair * x.count);

@@ -1,0 +1,117 @@
+#include "runtime/cli/model_options.hpp"
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <sched.h>
+#include <sstream>
+
+namespace troupe::cli {
+
+namespace {
+
+constexpr uintmax_t text_bytes_max = uintmax_t{64} << 20;
+
+uint32_t usable_cores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0)
+    return 1;
+  return static_cast<uint32_t>(std::max(CPU_COUNT(&set), 1));
+}
+
+} // namespace
+
+void model_options::declare(CLI::App& app) {
+  app.add_option("--model", folder, "checkpoint folder");
+  app.add_option("--dtype", dtype, "numbers to compute in")
+    ->check(CLI::IsMember({"bf16", "f32"}));
+  app
+    .add_option("--isa", isa,
+                "use no better instructions than these (same bits in bf16)")
+    ->check(CLI::IsMember({"amx", "avx512", "avx2", "scalar"}));
+  app.add_option("--lanes", lanes, "compute threads (default: one per core)")
+    ->check(CLI::Range(1u, 1024u));
+}
+
+result<kernels::compute_options> model_options::compute() const {
+  kernels::compute_options x;
+  if (!dtype.empty())
+    x.mode = *kernels::numeric_mode_from_name(dtype);
+  if (isa.empty())
+    return x;
+  x.isa = *kernels::isa_from_name(isa);
+  if (!kernels::supported(x.isa))
+    return fail(ec::unsupported,
+                "--isa {}: this machine cannot run it; its best is {}", isa,
+                kernels::to_string(kernels::best_isa()));
+  return x;
+}
+
+kernels::lanes_options model_options::lane_options() const {
+  kernels::lanes_options x;
+  x.count = lanes == 0 ? usable_cores() : lanes;
+  return x;
+}
+
+result<std::optional<tokenizer>> open_tokenizer(const std::string& folder) {
+  auto path = std::filesystem::path(folder) / "tokenizer.json";
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored))
+    return std::nullopt;
+  auto loaded = tokenizer::load(path);
+  if (!loaded)
+    return tl::unexpected(std::move(loaded.error()));
+  return std::optional<tokenizer>{std::move(*loaded)};
+}
+
+result<tokenizer> need_tokenizer(const std::string& folder) {
+  auto found = open_tokenizer(folder);
+  if (!found)
+    return tl::unexpected(std::move(found.error()));
+  if (!*found)
+    return fail(ec::not_found,
+                "{}: there is no tokenizer.json; give token ids with --ids",
+                folder);
+  return std::move(**found);
+}
+
+result<std::vector<token_id>> parse_ids(const std::string& text) {
+  std::vector<token_id> ids;
+  std::istringstream in{text};
+  std::string item;
+  while (std::getline(in, item, ',')) {
+    auto first = item.find_first_not_of(" \t\n[");
+    auto last = item.find_last_not_of(" \t\n]");
+    auto word = first == std::string::npos
+                  ? std::string{}
+                  : item.substr(first, last - first + 1);
+    token_id id = 0;
+    auto [end, failed] =
+      std::from_chars(word.data(), word.data() + word.size(), id);
+    if (failed != std::errc{} || end != word.data() + word.size() || id < 0)
+      return fail(ec::invalid_argument,
+                  "--ids: \"{}\": expected token ids as in 1,2,3", item);
+    ids.push_back(id);
+  }
+  if (ids.empty())
+    return fail(ec::invalid_argument, "--ids: expected at least one token id");
+  return ids;
+}
+
+result<std::string> read_text_file(const std::string& path) {
+  std::error_code failed;
+  auto size = std::filesystem::file_size(path, failed);
+  if (failed)
+    return fail(ec::not_found, "{}: {}", path, failed.message());
+  if (size > text_bytes_max)
+    return fail(ec::invalid_argument, "{}: {} bytes, expected at most {}", path,
+                size, text_bytes_max);
+  std::ifstream in{path, std::ios::binary};
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (!in)
+    return fail(ec::io, "{}: cannot be read", path);
+  return text.str();
+}
+
+} // namespace troupe::cli

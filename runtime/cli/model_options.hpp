@@ -1,0 +1,45 @@
+// The options that all commands with a model share, and what they open.
+#pragma once
+
+#include "config/cluster_config.hpp"
+#include "kernels/isa.hpp"
+#include "kernels/lanes.hpp"
+#include "runtime/error.hpp"
+#include "runtime/model/opened_model.hpp"
+#include "runtime/model/tokenizer.hpp"
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+
+namespace troupe::cli {
+
+struct model_options {
+  std::string folder;
+  std::string dtype; ///< Empty: bf16, or what the configuration says.
+  std::string isa;   ///< Empty: the best of this machine.
+  uint32_t lanes = 0;
+
+  /// Declares --model, --dtype, --isa and --lanes.
+  void declare(CLI::App& app);
+
+  /// Checks dtype and ISA. Fails with invalid_argument or unsupported.
+  result<kernels::compute_options> compute() const;
+
+  /// Lanes: as asked, else one per core the process may use.
+  kernels::lanes_options lane_options() const;
+};
+
+/// FOLDER/tokenizer.json; nothing when there is none.
+result<std::optional<tokenizer>> open_tokenizer(const std::string& folder);
+
+/// The same, when it is needed. Fails with not_found, saying what to do.
+result<tokenizer> need_tokenizer(const std::string& folder);
+
+/// Parses "1,2,3". Fails with invalid_argument naming the item.
+result<std::vector<token_id>> parse_ids(const std::string& text);
+
+/// A whole file, at most 64 MiB. Fails with not_found or io.
+result<std::string> read_text_file(const std::string& path);
+
+} // namespace troupe::cli

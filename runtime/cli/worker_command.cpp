@@ -1,0 +1,193 @@
+// `troupe worker`: a node process that serves its share of the experts to a
+// head, until it is told to end.
+#include "actors/node/node_process.hpp"
+#include "config/cluster_config.hpp"
+#include "runtime/cli/command.hpp"
+#include "runtime/cli/model_options.hpp"
+#include "runtime/cli/signal_watch.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <thread>
+#include <unistd.h>
+
+namespace troupe::cli {
+
+namespace {
+
+constexpr auto stop_limit = std::chrono::seconds(3);
+
+struct worker_arguments {
+  model_options model;
+  std::string config_file;
+  std::string head;
+  std::string name;
+  std::string isa;
+  uint64_t slow_pair_ns = 0;
+  bool local_child = false;
+};
+
+/// A child of a head must not outlive it: the kernel kills it with its parent,
+/// even when it is stopped; and the end of its input means that the head wants
+/// it to end.
+void tie_to_parent() {
+  auto parent = getppid();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent || parent == 1)
+    _exit(exit_failed); // it is gone already
+}
+
+/// Returns once the standard input has ended or `ending` is set.
+void wait_for_end_of_input(const std::function<bool()>& ending) {
+  pollfd input{STDIN_FILENO, POLLIN, 0};
+  char buffer[64];
+  while (!ending()) {
+    if (poll(&input, 1, 50) <= 0)
+      continue;
+    if (read(STDIN_FILENO, buffer, sizeof buffer) <= 0)
+      return;
+  }
+}
+
+std::string default_name() {
+  char host[65] = {};
+  gethostname(host, sizeof host - 1);
+  std::string name{host};
+  for (auto& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' &&
+        c != '.')
+      c = '_';
+  return fmt::format("{}-{}", name.empty() ? "node" : name.substr(0, 48),
+                     getpid());
+}
+
+std::string_view describe(node_event x) {
+  switch (x) {
+  case node_event::connecting:
+    return "connecting to";
+  case node_event::refused:
+    return "refused by the head:";
+  case node_event::loading:
+    return "loading the experts of";
+  case node_event::serving:
+    return "serving";
+  case node_event::lost:
+    return "no head:";
+  }
+  return "";
+}
+
+result<node_config> configure(const worker_arguments& x) {
+  node_config config;
+  if (!x.config_file.empty()) {
+    auto read = read_cluster_config(x.config_file);
+    if (!read)
+      return tl::unexpected(std::move(read.error()));
+    config = read->worker;
+  }
+  if (!x.head.empty()) {
+    auto parsed = parse_endpoint(x.head);
+    if (!parsed)
+      return wrap("--head", std::move(parsed.error()));
+    config.head = *parsed;
+  }
+  if (!x.model.folder.empty())
+    config.model = x.model.folder;
+  if (config.model.empty())
+    return fail(ec::invalid_argument,
+                "--model: which model? Give this machine's checkpoint folder");
+  if (!x.name.empty())
+    config.name = x.name;
+  if (config.name.empty())
+    config.name = default_name();
+  auto valid =
+    config.name.size() <= 64 &&
+    std::all_of(config.name.begin(), config.name.end(), [](unsigned char c) {
+      return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-';
+    });
+  if (!valid || config.name == "head")
+    return fail(ec::invalid_argument,
+                "--name {}: expected 1 to 64 of A-Z a-z 0-9 . _ - (and not "
+                "\"head\")",
+                config.name);
+  if (x.model.lanes != 0)
+    config.lanes = x.model.lanes;
+  if (auto ok = check_loopback(config); !ok)
+    return tl::unexpected(std::move(ok.error()));
+  return config;
+}
+
+result<node_process_options> make_options(const worker_arguments& x,
+                                          const node_config& config) {
+  auto model = x.model;
+  model.lanes = config.lanes;
+  auto compute = model.compute();
+  if (!compute)
+    return tl::unexpected(std::move(compute.error()));
+  node_process_options options;
+  options.model = config.model;
+  options.name = config.name;
+  options.head.host = config.head.host;
+  options.head.port = config.head.port;
+  options.compute = *compute;
+  options.lanes = model.lane_options();
+  if (config.memory.bytes != 0)
+    options.memory_bytes = config.memory.bytes;
+  options.reconnect.min = config.reconnect_min;
+  options.reconnect.max = config.reconnect_max;
+  options.delay_per_pair = std::chrono::nanoseconds(
+    static_cast<int64_t>(std::min<uint64_t>(x.slow_pair_ns, 1'000'000'000)));
+  if (x.local_child)
+    options.reconnect.min = std::chrono::milliseconds(20);
+  else
+    options.report = [](node_event what, const std::string& text) {
+      note(fmt::format("{} {}", describe(what), text));
+    };
+  return options;
+}
+
+int run_worker(const worker_arguments& x) {
+  if (x.local_child)
+    tie_to_parent();
+  auto config = configure(x);
+  if (!config)
+    return report(config.error());
+  auto options = make_options(x, *config);
+  if (!options)
+    return report(options.error());
+  signal_watch signals;
+  auto node = node_process::start(std::move(*options));
+  if (!node)
+    return report(node.error());
+  if (x.local_child)
+    wait_for_end_of_input([&] { return signals.asked_to_end(); });
+  else
+    signals.wait([] { return false; });
+  (*node)->stop(stop_limit, exit_done);
+  return exit_done;
+}
+
+} // namespace
+
+void add_worker(CLI::App& app, action& chosen) {
+  auto x = std::make_shared<worker_arguments>();
+  auto command =
+    app.add_subcommand("worker", "serve experts to a head from this machine");
+  command->footer("examples:\n"
+                  "  troupe worker --head 127.0.0.1:7600 --model models/demo "
+                  "--name w1\n"
+                  "  troupe worker --config config/cluster.toml --name w2\n");
+  x->model.declare(*command);
+  command->add_option("--config", x->config_file,
+                      "cluster configuration; its [worker] table is read");
+  command->add_option("--head", x->head, "HOST:PORT of the head's actor port");
+  command->add_option("--name", x->name, "unique name in the cluster");
+  // Set by a head for the local processes it starts.
+  command->add_flag("--local-child", x->local_child)->group("");
+  command->add_option("--slow-pair-ns", x->slow_pair_ns)->group("");
+  command->callback([x, &chosen] { chosen = [x] { return run_worker(*x); }; });
+}
+
+} // namespace troupe::cli
