@@ -97,12 +97,15 @@ size_t rows_per_task(size_t inputs, compute_options options) {
   return std::clamp(rows / row_tile * row_tile, chunk_rows_min, chunk_rows_max);
 }
 
-size_t blocks_per_task(size_t rows, size_t blocks, const lanes& pool) {
-  constexpr size_t run_max = 4, tasks_per_slot = 8;
+size_t blocks_per_task(const packed_weight& w, size_t rows, size_t blocks,
+                       const lanes& pool) {
+  constexpr size_t run_bytes = size_t{1} << 20, tasks_per_slot = 8;
   if (rows <= bf16_rule::tile_rows)
     return 1;
   const size_t slots = std::max<size_t>(pool.count(), 1);
-  return std::clamp<size_t>(blocks / (slots * tasks_per_slot), 1, run_max);
+  const size_t fair = blocks / (slots * tasks_per_slot);
+  return std::clamp<size_t>(fair, 1,
+                            std::max(run_bytes / w.block_bytes(), size_t{1}));
 }
 
 void multiply_block(const block_task& task, const packed_rows& x) {
@@ -158,7 +161,8 @@ void matmul(std::span<const packed_weight* const> weights, activation_view x,
   const size_t blocks = sequence.size();
   const size_t chunk = rows_per_task(x.cols, options);
   const size_t chunks = (x.rows + chunk - 1) / chunk;
-  const size_t run = blocks_per_task(x.rows, chunks * blocks, pool);
+  const size_t run =
+    blocks_per_task(*weights.front(), x.rows, chunks * blocks, pool);
   const size_t runs = (blocks + run - 1) / run;
   const size_t width = weights.front()->block_columns();
   pool.parallel_for(chunks * runs, [&](size_t task, size_t lane) {

@@ -151,9 +151,11 @@ inline constexpr size_t row_tile = 32;
 /// `row_tile`.
 size_t rows_per_task(size_t inputs, compute_options options);
 
-/// How many consecutive blocks one task should take, of `blocks` in all: with
-/// many rows the next block is fetched while one is computed.
-size_t blocks_per_task(size_t rows, size_t blocks, const lanes& pool);
+/// How many consecutive blocks of `w` one task should take, of `blocks` that
+/// there are in all: with many rows the next block is fetched while one is
+/// computed.
+size_t blocks_per_task(const packed_weight& w, size_t rows, size_t blocks,
+                       const lanes& pool);
 
 /// One block of a weight for a range of rows.
 struct block_task {

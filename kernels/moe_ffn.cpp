@@ -198,15 +198,18 @@ void down(const piece& p, const run& blocks, const output_view& y,
   }
 }
 
-/// Runs `compute(piece, run, memory)` for every piece and run of blocks, as
-/// tasks that find `bytes_per_row` of memory for each row of theirs.
+/// Runs `compute(piece, run, memory)` for every piece and run of blocks of a
+/// weight with the shape of `w`, as tasks that find `bytes_per_row` of memory
+/// for each row of theirs.
 template <class Function>
-void for_each_run(const std::vector<piece>& pieces, size_t blocks,
+void for_each_run(const std::vector<piece>& pieces, const packed_weight& w,
                   size_t bytes_per_row, lanes& pool, Function compute) {
+  const size_t blocks = w.blocks();
   size_t rows_max = 0;
   for (const auto& p : pieces)
     rows_max = std::max(rows_max, p.range.count);
-  const size_t length = blocks_per_task(rows_max, pieces.size() * blocks, pool);
+  const size_t length =
+    blocks_per_task(w, rows_max, pieces.size() * blocks, pool);
   const size_t runs = (blocks + length - 1) / length;
   pool.parallel_for(pieces.size() * runs, [&](size_t task, size_t lane) {
     const auto& p = pieces[task / runs];
@@ -233,11 +236,10 @@ void moe_ffn(std::span<const expert_rows> work, activation_view x,
   gather(groups, x, pool);
 
   const size_t width = first.gate.block_columns();
-  for_each_run(cut(groups, rows_per_task(s.hidden, s.options)),
-               first.gate.blocks(), 2 * width * sizeof(float), pool,
-               gate_and_up);
-  for_each_run(cut(groups, rows_per_task(s.expert_size, s.options)),
-               first.down.blocks(), width * sizeof(float), pool,
+  for_each_run(cut(groups, rows_per_task(s.hidden, s.options)), first.gate,
+               2 * width * sizeof(float), pool, gate_and_up);
+  for_each_run(cut(groups, rows_per_task(s.expert_size, s.options)), first.down,
+               width * sizeof(float), pool,
                [&](const piece& p, const run& blocks, std::byte* memory) {
                  down(p, blocks, y, memory);
                });
