@@ -9,6 +9,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <filesystem>
+#include <fmt/format.h>
 
 using namespace troupe;
 using namespace troupe::test;
@@ -166,6 +167,25 @@ BOOST_AUTO_TEST_CASE(the_digest_follows_recipe_and_headers) {
   auto demo = open_model("models/demo");
   BOOST_REQUIRE_MESSAGE(demo.has_value(), (demo ? "" : demo.error().message));
   BOOST_TEST((*original)->digest != (*demo)->digest);
+}
+
+BOOST_AUTO_TEST_CASE(a_sharded_copy_is_the_same_model) {
+  scratch_folder folder;
+  folder.copy_from(golden);
+  auto single = open_model(golden);
+  BOOST_REQUIRE(single.has_value());
+  std::filesystem::rename(folder.path("model.safetensors"),
+                          folder.path("part-1.safetensors"));
+  std::string map;
+  for (auto& name : (*single)->files.names())
+    map += fmt::format("{}\"{}\":\"part-1.safetensors\"",
+                       map.empty() ? "" : ",", name);
+  folder.write("model.safetensors.index.json",
+               fmt::format("{{\"weight_map\":{{{}}}}}", map));
+  auto sharded = open_model(folder.path());
+  BOOST_REQUIRE_MESSAGE(sharded.has_value(),
+                        (sharded ? "" : sharded.error().message));
+  BOOST_TEST((*sharded)->digest == (*single)->digest);
 }
 
 BOOST_AUTO_TEST_CASE(facts_count_every_parameter_once) {
