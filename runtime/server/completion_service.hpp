@@ -12,6 +12,7 @@
 // server writes each piece as it comes.
 #pragma once
 
+#include "runtime/engine/request_ledger.hpp"
 #include "runtime/engine/sampling_params.hpp"
 #include "runtime/error.hpp"
 #include "runtime/ids.hpp"
@@ -39,15 +40,6 @@ struct completion_piece {
   std::vector<token_id> ids;
 };
 
-/// Why a completion ended well.
-enum class finish_reason : uint8_t {
-  stop,   ///< A stop id or stop string.
-  length, ///< max_tokens or the end of the context.
-};
-
-/// Returns the name the API uses: "stop", "length".
-std::string_view to_string(finish_reason x);
-
 /// Where the (token, expert) pairs of a request were computed, and what it
 /// waited.
 struct completion_stats {
@@ -62,7 +54,7 @@ struct completion_stats {
 
 /// The end of a completion.
 struct completion_end {
-  finish_reason reason = finish_reason::stop;
+  finish_reason reason = finish_reason::stop; ///< stop or length.
   uint32_t prompt_tokens = 0;
   uint32_t completion_tokens = 0;
   completion_stats stats;

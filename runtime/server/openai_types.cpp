@@ -4,16 +4,6 @@
 
 namespace troupe {
 
-std::string_view to_string(finish_reason x) {
-  switch (x) {
-  case finish_reason::stop:
-    return "stop";
-  case finish_reason::length:
-    return "length";
-  }
-  return "unknown";
-}
-
 api_error client_error(unsigned status, std::string message, std::string code) {
   api_error result;
   result.status = status;
