@@ -1,3 +1,5 @@
+// The list of CAF types that no peer may send, and the table of what each actor
+// may be told.
 #include "actors/transport/allow_table.hpp"
 
 #include "runtime/assert.hpp"

@@ -1,3 +1,4 @@
+// Bounds-checked reading of CAF's binary format.
 #include "actors/transport/basp_frame.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Chunk sender and assembler. A chunk is checked against the limits, then
+// against its own fields, then against its predecessors.
 #include "actors/transport/chunking.hpp"
 
 #include <algorithm>

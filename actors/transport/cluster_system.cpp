@@ -1,3 +1,5 @@
+// Configuration of CAF for the cluster, and a shutdown that always ends: CAF's
+// destructor waits for actors and for sockets that still have data to send.
 #include "actors/transport/cluster_system.hpp"
 
 #include "actors/transport/guarded_scribe.hpp"

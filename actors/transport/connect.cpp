@@ -1,3 +1,5 @@
+// One connect attempt: a helper thread dials, a helper actor of its own holds
+// deadline and handshake, the guarded connection goes to CAF's broker.
 #include "actors/transport/connect.hpp"
 
 #include "actors/transport/cluster_system.hpp"

@@ -1,3 +1,4 @@
+// Bounds, deadlines and counters of the guarded connections.
 #include "actors/transport/connection_table.hpp"
 
 #include <algorithm>

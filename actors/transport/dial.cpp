@@ -1,3 +1,4 @@
+// Name lookup and TCP connect with poll(2) as the only wait.
 #include "actors/transport/dial.hpp"
 
 #include <algorithm>

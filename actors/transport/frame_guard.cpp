@@ -1,3 +1,4 @@
+// The rules of the guard: one function per kind of frame, header and payload.
 #include "actors/transport/frame_guard.hpp"
 
 #include "runtime/assert.hpp"

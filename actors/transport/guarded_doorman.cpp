@@ -1,3 +1,5 @@
+// Accepting without spinning: only what went wrong with one connection goes on,
+// everything else pauses until the next tick.
 #include "actors/transport/guarded_doorman.hpp"
 
 #include "actors/transport/guarded_scribe.hpp"

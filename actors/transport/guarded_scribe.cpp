@@ -1,3 +1,5 @@
+// Reads header and payload, then feeds CAF both as two reads, so that its
+// broker never sees a header whose payload the guard has not judged.
 #include "actors/transport/guarded_scribe.hpp"
 
 #include <caf/io/basp/header.hpp>

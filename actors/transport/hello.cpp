@@ -1,3 +1,4 @@
+// Encoding, decoding and comparing of hellos.
 #include "actors/transport/hello.hpp"
 
 #include <algorithm>

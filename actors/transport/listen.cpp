@@ -1,3 +1,4 @@
+// Opens the head's port and gives it to CAF's broker behind a guarded doorman.
 #include "actors/transport/listen.hpp"
 
 #include "actors/transport/guarded_doorman.hpp"

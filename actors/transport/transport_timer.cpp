@@ -1,3 +1,4 @@
+// The tick: sweep the connections, run what waits for the I/O thread.
 #include "actors/transport/transport_timer.hpp"
 
 #include "actors/transport/cluster_system.hpp"

@@ -1,3 +1,4 @@
+// Replaces the node id right after CAF has made its own.
 #include "actors/transport/unique_middleman.hpp"
 
 #include <caf/node_id.hpp>

@@ -1,3 +1,4 @@
+// Raw bytes through CAF's serialiser with a checked length.
 #include "actors/transport/wire_tensor.hpp"
 
 #include <caf/binary_deserializer.hpp>
