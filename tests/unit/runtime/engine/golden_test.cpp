@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 using namespace troupe;
 
@@ -76,6 +78,29 @@ BOOST_AUTO_TEST_CASE(f32_greedy_tokens_are_those_of_the_reference) {
   for (int i = 0; i < prompts; ++i)
     BOOST_TEST((*found)[static_cast<size_t>(i)].ids ==
                  golden::load_reference(i).greedy_ids,
+               boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(f32_greedy_texts_of_the_demo_model_are_the_reference) {
+  std::ifstream file{std::string{golden::demo_folder} +
+                     "/expected_greedy.json"};
+  const auto cases = nlohmann::json::parse(file).at("cases");
+  std::vector<generation_request> requests;
+  for (const auto& x : cases) {
+    auto& y = requests.emplace_back();
+    x.at("prompt_ids").get_to(y.prompt);
+    y.params.max_tokens = 64;
+    y.params.ignore_eos = true;
+  }
+  kernels::lanes pool{{.count = 1}};
+  auto generator = local_generator::make(
+    golden::load(golden::demo_folder, kernels::numeric_mode::f32), pool, {});
+  BOOST_TEST_REQUIRE(generator.has_value());
+  const auto found = generator->generate(requests);
+  BOOST_TEST_REQUIRE(found.has_value());
+  for (size_t i = 0; i < requests.size(); ++i)
+    BOOST_TEST((*found)[i].ids ==
+                 cases[i].at("greedy_ids").get<std::vector<token_id>>(),
                boost::test_tools::per_element());
 }
 
