@@ -150,6 +150,20 @@ BOOST_AUTO_TEST_CASE(long_rows_and_many_rows_give_equal_bits_on_all_isas) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(tasks_of_several_blocks_give_the_bits_of_the_definition) {
+  const size_t rows = 49, inputs = 40, outputs = 33 * 64 + 5;
+  lanes pool({.count = 1});
+  const auto p = random_problem(rows, inputs, outputs, 12);
+  const auto expected = by_definition(p);
+  for (const auto level : all_isas()) {
+    const auto w = packed_weight::pack(
+      as_activation(p.w.data(), outputs, inputs), {level, numeric_mode::bf16});
+    BOOST_TEST(blocks_per_task(w, rows, w.blocks(), pool) > 1u);
+    BOOST_TEST(same_bits(by_kernel(p, level, pool), expected),
+               "on " << to_string(level));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(denormals_are_flushed_alike_everywhere) {
   lanes pool({.count = 0});
   // Products near the least normal number, and denormal inputs.

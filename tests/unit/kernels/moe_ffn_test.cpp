@@ -151,6 +151,21 @@ BOOST_AUTO_TEST_CASE(a_dense_layer_is_one_expert_for_all_rows) {
                          naive(plain, {x.data() + row * hidden, hidden})));
 }
 
+BOOST_AUTO_TEST_CASE(wide_experts_are_computed_in_runs_of_blocks) {
+  const size_t wide = 17 * 64 + 8;
+  const auto plain = random_expert(wide, wide, 80);
+  const auto ffn = packed(plain, best_isa());
+  const auto x = random_bf16(40 * wide, 81);
+  lanes pool({.count = 0});
+  BOOST_TEST(blocks_per_task(ffn.down, 40, ffn.down.blocks(), pool) > 1u);
+  std::vector<float> y(40 * wide);
+  dense_ffn(ffn, as_activation(x.data(), 40, wide),
+            as_output(y.data(), 40, wide), pool);
+  for (const size_t row : {0u, 39u})
+    BOOST_TEST(same_bits({y.data() + row * wide, wide},
+                         naive(plain, {x.data() + row * wide, wide})));
+}
+
 BOOST_AUTO_TEST_CASE(in_f32_mode_a_pair_does_not_depend_on_its_batch) {
   const compute_options options{best_isa(), numeric_mode::f32};
   lanes pool({.count = 2});
