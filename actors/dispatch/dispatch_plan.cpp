@@ -73,6 +73,7 @@ public:
     // nop
   }
 
+  /// @pre Positions come in ascending order.
   result<void> add(open_pair x) {
     auto replicas = view_.map->replicas(layer_, expert_id{x.expert});
     auto choice = choose_replica(replicas, x.position, view_);
@@ -132,7 +133,10 @@ plan_reroute(std::span<const open_pair> pairs, layer_index layer,
              uint32_t top_k, const cluster_snapshot& view,
              local_fallback fallback) {
   planner x{layer, top_k, view, fallback};
-  for (auto& pair : pairs)
+  std::vector<open_pair> ordered{pairs.begin(), pairs.end()};
+  std::sort(ordered.begin(), ordered.end(),
+            [](auto& a, auto& b) { return a.position < b.position; });
+  for (auto& pair : ordered)
     if (auto added = x.add(pair); !added)
       return tl::unexpected(added.error());
   return x.take();

@@ -56,9 +56,9 @@ result<std::vector<planned_batch>> plan_dispatch(const routed_experts& chosen,
                                                  const cluster_snapshot& view,
                                                  local_fallback fallback);
 
-/// Plans the still open pairs of a batch that failed, after the failed node's
-/// state was changed in `view`: to another replica that serves, else to
-/// FALLBACK.
+/// Plans the still open pairs of a batch that failed, in any order, after the
+/// failed node's state was changed in `view`: to another replica that serves,
+/// else to FALLBACK.
 result<std::vector<planned_batch>>
 plan_reroute(std::span<const open_pair> pairs, layer_index layer,
              uint32_t top_k, const cluster_snapshot& view,

@@ -28,6 +28,7 @@ struct cluster_head::impl {
   result<void> run();
   result<void> preload_local_experts();
   std::vector<child_spec> children();
+  std::vector<float> score_bias() const;
   child_spec backbone_child();
   child_spec dispatcher_child(layer_index layer);
   child_spec fallback_child();
@@ -194,20 +195,20 @@ std::vector<child_spec> cluster_head::impl::children() {
   result.push_back(membership_child());
   for (auto layer : moe_layers)
     result.push_back(dispatcher_child(layer));
-  result.push_back(
-    {"router", options.restart,
-     [this](caf::event_based_actor& parent) {
-       router_services services{options.model->config.router, directory,
-                                options.faults.score_bias};
-       return caf::actor_cast<caf::actor>(
-         parent.system().spawn(router, std::move(services)));
-     },
-     [this](const caf::actor& x) {
-       publish([&](actor_directory& known) {
-         known.router = caf::actor_cast<caf::strong_actor_ptr>(x);
-       });
-       restarted("router");
-     }});
+  result.push_back({"router", options.restart,
+                    [this](caf::event_based_actor& parent) {
+                      router_services services{options.model->config.router,
+                                               directory, score_bias()};
+                      return caf::actor_cast<caf::actor>(
+                        parent.system().spawn(router, std::move(services)));
+                    },
+                    [this](const caf::actor& x) {
+                      publish([&](actor_directory& known) {
+                        known.router =
+                          caf::actor_cast<caf::strong_actor_ptr>(x);
+                      });
+                      restarted("router");
+                    }});
   result.push_back(backbone_child());
   result.push_back(
     {"gateway", options.restart,
@@ -222,6 +223,15 @@ std::vector<child_spec> cluster_head::impl::children() {
        }
        change.notify_all();
      }});
+  return result;
+}
+
+std::vector<float> cluster_head::impl::score_bias() const {
+  if (options.faults.score_bias.empty())
+    return {};
+  std::vector<float> result(options.model->config.router.num_experts);
+  for (auto [expert, bias] : options.faults.score_bias)
+    result[expert] = bias;
   return result;
 }
 

@@ -17,15 +17,9 @@ void report_failure(caf::scheduled_actor* self, const actor_directory& known,
 
 } // namespace
 
-result<routing> router_state::choose(const moe_request& x) const {
-  auto rows = x.rows->rows;
-  if (services.score_bias.empty())
-    return route(services.config, x.router_logits, rows);
-  auto scores = x.router_logits;
-  for (size_t row = 0; row < rows; ++row)
-    for (auto [expert, bias] : services.score_bias)
-      scores[row * services.config.num_experts + expert] += bias;
-  return route(services.config, scores, rows);
+result<routing> router_state::choose(const moe_request& x) {
+  return route(services.config, x.router_logits, lanes,
+               services.score_bias);
 }
 
 router_actor::behavior_type

@@ -6,25 +6,27 @@
 #include "actors/interfaces.hpp"
 #include "runtime/engine/local_experts.hpp"
 
-#include <map>
 #include <memory>
+#include <vector>
 
 namespace troupe {
 
 struct router_services {
   router_config config;
   std::shared_ptr<const actor_directory_view> directory;
-  /// Added to the score of an expert, to skew the load in drills.
-  std::map<uint32_t, float> score_bias;
+  /// Added to the scores, to skew the load in drills. [experts], or empty.
+  std::vector<float> score_bias;
 };
 
 struct router_state {
   static inline const char* name = "router";
 
   /// Chooses; the failure names the row that has no finite score.
-  result<routing> choose(const moe_request& x) const;
+  result<routing> choose(const moe_request& x);
 
   router_services services;
+  /// Choosing is too little work to be spread: it runs on the caller.
+  kernels::lanes lanes{kernels::lanes_options{.count = 0}};
 };
 
 router_actor::behavior_type

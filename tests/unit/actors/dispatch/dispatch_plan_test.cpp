@@ -100,6 +100,16 @@ BOOST_AUTO_TEST_CASE(a_failed_batch_goes_to_another_replica_that_serves) {
   BOOST_TEST((x->front().route == pair_route::remote));
 }
 
+BOOST_AUTO_TEST_CASE(a_rerouted_row_is_sent_once_whatever_the_order_of_pairs) {
+  auto view = make_view(0, 4);
+  std::vector<open_pair> pairs{{5, 0}, {0, 1}, {4, 2}, {1, 3}};
+  auto x = plan_reroute(pairs, layer, 2, view, local_fallback::yes);
+  BOOST_REQUIRE(x.has_value());
+  BOOST_REQUIRE(x->size() == 1u);
+  BOOST_TEST(x->front().rows == (std::vector<uint32_t>{0, 2}),
+             boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(every_pair_is_planned_exactly_once) {
   std::mt19937 rng{std::random_device{}()};
   auto seed = rng();
