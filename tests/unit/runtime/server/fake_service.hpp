@@ -16,7 +16,7 @@
 namespace troupe {
 
 /// Longest wait for something that must happen.
-constexpr std::chrono::seconds patience{10};
+constexpr std::chrono::seconds patience{30};
 
 class fake_service : public completion_service {
 public:

@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_does_not_read_is_cut_off) {
   BOOST_TEST_REQUIRE(started.has_value());
   // Far more than both systems' buffers and ours hold.
   completion_piece piece{std::string(1000, 'x'), {5}};
-  for (int i = 0; i < 20'000; ++i)
+  for (int i = 0; i < 2'000; ++i)
     started->sink->piece(piece);
   BOOST_TEST(service.was_cancelled(1));
   BOOST_TEST(client.is_closed_by_server());
@@ -124,8 +124,8 @@ BOOST_AUTO_TEST_CASE(a_write_without_progress_is_cut_off) {
   client.request("POST", "/v1/completions", stream_call);
   auto started = service.request(1);
   BOOST_TEST_REQUIRE(started.has_value());
-  for (int i = 0; i < 20; ++i)
-    started->sink->piece({std::string(1'000'000, 'x'), {5}});
+  for (int i = 0; i < 3; ++i)
+    started->sink->piece({std::string(200'000, 'x'), {5}});
   BOOST_TEST(service.was_cancelled(1));
 }
 
