@@ -23,6 +23,85 @@ result<model_config> parse(const std::string& text) {
   return parse_model_config(text, "config.json", family_catalog::built_in());
 }
 
+/// A change of the golden config.json, and what comes of it.
+struct bad_setting {
+  const char* from;
+  const char* to;
+  ec code;
+  const char* what; ///< Part of the message.
+};
+
+constexpr bad_setting bad_settings[]{
+  {"\"hidden_size\": 64", "\"hidden_size\": 0", ec::invalid_argument,
+   "hidden_size: expected a whole number from 1 to"},
+  {"\"hidden_size\": 64", "\"hidden_size\": -64", ec::invalid_argument,
+   "found -64"},
+  {"\"hidden_size\": 64", "\"hidden_size\": 64.0", ec::invalid_argument,
+   "found 64.0"},
+  {"\"hidden_size\": 64", "\"hidden_size\": \"64\"", ec::invalid_argument,
+   "found \"64\""},
+  {"\"hidden_size\": 64", "\"hidden_size\": 18446744073709551615",
+   ec::invalid_argument, "hidden_size"},
+  {"\"hidden_size\": 64,", "", ec::bad_format, "hidden_size: missing"},
+  {"\"hidden_size\": 64", "\"hidden_size\": null", ec::bad_format,
+   "hidden_size: missing"},
+  {"\"vocab_size\": 512", "\"vocab_size\": 99999999999", ec::invalid_argument,
+   "vocab_size"},
+  {"\"num_hidden_layers\": 3", "\"num_hidden_layers\": 1000000",
+   ec::invalid_argument, "num_hidden_layers"},
+  {"\"num_hidden_layers\": 3", "\"num_hidden_layers\": 1", ec::invalid_argument,
+   "mlp_only_layers: expected layers below 1, found 1"},
+  {"\"num_attention_heads\": 4", "\"num_attention_heads\": 3",
+   ec::invalid_argument, "num_attention_heads: expected a multiple of the 2"},
+  {"\"num_experts_per_tok\": 4", "\"num_experts_per_tok\": 17",
+   ec::invalid_argument, "num_experts_per_tok: expected at most the 16"},
+  {"\"num_experts_per_tok\": 4", "\"num_experts_per_tok\": 0",
+   ec::invalid_argument, "num_experts_per_tok"},
+  {"\"num_local_experts\": 16,", "", ec::bad_format,
+   "num_experts or num_local_experts: missing"},
+  {"\"num_local_experts\": 16", "\"num_local_experts\": 16, \"num_experts\": 8",
+   ec::invalid_argument, "num_local_experts, which means the same, is 16"},
+  {"\"moe_intermediate_size\": 40,", "", ec::bad_format,
+   "moe_intermediate_size: missing"},
+  {"\"intermediate_size\": 96,", "", ec::bad_format,
+   "intermediate_size: missing; the model has dense layers"},
+  {"\"head_dim\": 32", "\"head_dim\": 31", ec::invalid_argument,
+   "head_dim: expected an even number"},
+  {"\"rms_norm_eps\": 1e-06", "\"rms_norm_eps\": -1", ec::invalid_argument,
+   "rms_norm_eps"},
+  {"\"rms_norm_eps\": 1e-06", "\"rms_norm_eps\": 1e999", ec::bad_format,
+   "not valid JSON"},
+  {"\"rope_theta\": 1000000.0", "\"rope_theta\": 0", ec::invalid_argument,
+   "rope_theta"},
+  {"\"rope_scaling\": null",
+   "\"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 4.0}",
+   ec::unsupported, "rope_scaling: expected no scaling"},
+  {"\"rope_scaling\": null",
+   "\"rope_scaling\": {\"type\": \"linear\", \"factor\": 2.0}", ec::unsupported,
+   "\"linear\""},
+  {"\"rope_scaling\": null", "\"rope_scaling\": {\"factor\": 2.0}",
+   ec::unsupported, "rope_scaling"},
+  {"\"rope_scaling\": null", "\"rope_scaling\": 5", ec::bad_format,
+   "rope_scaling: expected an object"},
+  {"\"use_sliding_window\": false", "\"use_sliding_window\": true",
+   ec::unsupported, "use_sliding_window: expected false, found true"},
+  {"\"hidden_act\": \"silu\"", "\"hidden_act\": \"gelu\"", ec::unsupported,
+   "hidden_act: expected \"silu\", found \"gelu\""},
+  {"\"hidden_act\": \"silu\"", "\"hidden_act\": 5", ec::invalid_argument,
+   "hidden_act"},
+  {"\"decoder_sparse_step\": 1", "\"decoder_sparse_step\": 0",
+   ec::invalid_argument, "decoder_sparse_step"},
+  {"\"norm_topk_prob\": true", "\"norm_topk_prob\": 1", ec::invalid_argument,
+   "norm_topk_prob: expected true or false"},
+  {"\"use_cache\": true",
+   "\"quantization_config\": {\"quant_method\": \"fp8\"}", ec::unsupported,
+   "quantization_config"},
+  {"\"use_cache\": true", "\"layer_types\": [\"sliding_attention\"]",
+   ec::unsupported, "layer_types"},
+  {"\"use_cache\": true", "\"head_dim\": 32", ec::bad_format,
+   "\"head_dim\" stands twice"},
+};
+
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(model_config_suite)
@@ -96,84 +175,7 @@ BOOST_AUTO_TEST_CASE(attention_biases_are_part_of_the_recipe) {
 }
 
 BOOST_AUTO_TEST_CASE(every_bad_setting_is_refused_by_name) {
-  struct row {
-    const char* from;
-    const char* to;
-    ec code;
-    const char* what;
-  };
-  const row rows[]{
-    {"\"hidden_size\": 64", "\"hidden_size\": 0", ec::invalid_argument,
-     "hidden_size: expected a whole number from 1 to"},
-    {"\"hidden_size\": 64", "\"hidden_size\": -64", ec::invalid_argument,
-     "found -64"},
-    {"\"hidden_size\": 64", "\"hidden_size\": 64.0", ec::invalid_argument,
-     "found 64.0"},
-    {"\"hidden_size\": 64", "\"hidden_size\": \"64\"", ec::invalid_argument,
-     "found \"64\""},
-    {"\"hidden_size\": 64", "\"hidden_size\": 18446744073709551615",
-     ec::invalid_argument, "hidden_size"},
-    {"\"hidden_size\": 64,", "", ec::bad_format, "hidden_size: missing"},
-    {"\"hidden_size\": 64", "\"hidden_size\": null", ec::bad_format,
-     "hidden_size: missing"},
-    {"\"vocab_size\": 512", "\"vocab_size\": 99999999999", ec::invalid_argument,
-     "vocab_size"},
-    {"\"num_hidden_layers\": 3", "\"num_hidden_layers\": 1000000",
-     ec::invalid_argument, "num_hidden_layers"},
-    {"\"num_hidden_layers\": 3", "\"num_hidden_layers\": 1",
-     ec::invalid_argument, "mlp_only_layers: expected layers below 1, found 1"},
-    {"\"num_attention_heads\": 4", "\"num_attention_heads\": 3",
-     ec::invalid_argument, "num_attention_heads: expected a multiple of the 2"},
-    {"\"num_experts_per_tok\": 4", "\"num_experts_per_tok\": 17",
-     ec::invalid_argument, "num_experts_per_tok: expected at most the 16"},
-    {"\"num_experts_per_tok\": 4", "\"num_experts_per_tok\": 0",
-     ec::invalid_argument, "num_experts_per_tok"},
-    {"\"num_local_experts\": 16,", "", ec::bad_format,
-     "num_experts or num_local_experts: missing"},
-    {"\"num_local_experts\": 16",
-     "\"num_local_experts\": 16, \"num_experts\": 8", ec::invalid_argument,
-     "num_local_experts, which means the same, is 16"},
-    {"\"moe_intermediate_size\": 40,", "", ec::bad_format,
-     "moe_intermediate_size: missing"},
-    {"\"intermediate_size\": 96,", "", ec::bad_format,
-     "intermediate_size: missing; the model has dense layers"},
-    {"\"head_dim\": 32", "\"head_dim\": 31", ec::invalid_argument,
-     "head_dim: expected an even number"},
-    {"\"rms_norm_eps\": 1e-06", "\"rms_norm_eps\": -1", ec::invalid_argument,
-     "rms_norm_eps"},
-    {"\"rms_norm_eps\": 1e-06", "\"rms_norm_eps\": 1e999", ec::bad_format,
-     "not valid JSON"},
-    {"\"rope_theta\": 1000000.0", "\"rope_theta\": 0", ec::invalid_argument,
-     "rope_theta"},
-    {"\"rope_scaling\": null",
-     "\"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 4.0}",
-     ec::unsupported, "rope_scaling: expected no scaling"},
-    {"\"rope_scaling\": null",
-     "\"rope_scaling\": {\"type\": \"linear\", \"factor\": 2.0}",
-     ec::unsupported, "\"linear\""},
-    {"\"rope_scaling\": null", "\"rope_scaling\": {\"factor\": 2.0}",
-     ec::unsupported, "rope_scaling"},
-    {"\"rope_scaling\": null", "\"rope_scaling\": 5", ec::bad_format,
-     "rope_scaling: expected an object"},
-    {"\"use_sliding_window\": false", "\"use_sliding_window\": true",
-     ec::unsupported, "use_sliding_window: expected false, found true"},
-    {"\"hidden_act\": \"silu\"", "\"hidden_act\": \"gelu\"", ec::unsupported,
-     "hidden_act: expected \"silu\", found \"gelu\""},
-    {"\"hidden_act\": \"silu\"", "\"hidden_act\": 5", ec::invalid_argument,
-     "hidden_act"},
-    {"\"decoder_sparse_step\": 1", "\"decoder_sparse_step\": 0",
-     ec::invalid_argument, "decoder_sparse_step"},
-    {"\"norm_topk_prob\": true", "\"norm_topk_prob\": 1", ec::invalid_argument,
-     "norm_topk_prob: expected true or false"},
-    {"\"use_cache\": true",
-     "\"quantization_config\": {\"quant_method\": \"fp8\"}", ec::unsupported,
-     "quantization_config"},
-    {"\"use_cache\": true", "\"layer_types\": [\"sliding_attention\"]",
-     ec::unsupported, "layer_types"},
-    {"\"use_cache\": true", "\"head_dim\": 32", ec::bad_format,
-     "\"head_dim\" stands twice"},
-  };
-  for (auto& row : rows) {
+  for (auto& row : bad_settings) {
     auto x = parse(with(golden_text(), row.from, row.to));
     BOOST_TEST_CONTEXT(row.to) {
       BOOST_REQUIRE(!x.has_value());

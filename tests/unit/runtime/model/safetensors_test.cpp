@@ -36,6 +36,95 @@ std::string with_length(uint64_t length, std::string_view rest) {
   return result.append(rest);
 }
 
+/// Header and a number of zero bytes.
+std::string file(const std::string& header, size_t bytes) {
+  return safetensors_bytes(header, std::string(bytes, '\0'));
+}
+
+struct broken_file {
+  const char* what;
+  std::string bytes;
+  const char* cause; ///< Part of the message.
+};
+
+const auto ok = entry("a", "[1]", "[0,4]");
+
+const broken_file broken_files[]{
+  {"empty", "", "the file is empty"},
+  {"seven bytes", "1234567", "at least 8 bytes, found 7"},
+  {"length 0", with_length(0, "1234"), "expected a header"},
+  {"length 2^63", with_length(uint64_t{1} << 63, "1234"), "at most 100000000"},
+  {"length all ones", with_length(~uint64_t{0}, "1234"), "at most 100000000"},
+  {"length beyond the file", with_length(500, "{}"), "truncated"},
+  {"Git LFS pointer", "version https://git-lfs.github.com/spec/v1\noid x",
+   "Git LFS pointer"},
+  {"web page", "<!DOCTYPE html><html><body>404</body></html>", "web page"},
+  {"zip", std::string("PK\x03\x04\x14\x00\x00\x08\x08\x00", 10), "zip archive"},
+  {"pickle", std::string("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9", 9), "pickle"},
+  {"GGUF", std::string("GGUF\3\0\0\0\1\0\0\0", 12), "GGUF"},
+  {"JSON text", "{\"weight_map\": {}}", "JSON"},
+  {"no JSON", with_length(4, "abcd"), "begins with '{'"},
+  {"list", with_length(2, "[]"), "begins with '{'"},
+  {"syntax", with_length(4, "{\"a\""), "not valid JSON"},
+  {"two objects", with_length(4, "{}{}"), "not valid JSON"},
+  {"bad UTF-8", with_length(8, "{\"\xff\":{}}"), "not valid JSON"},
+  {"duplicate tensor", file(object({ok, ok}), 4), "\"a\" stands twice"},
+  {"duplicate key", file("{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\"}}", 0),
+   "\"dtype\" stands twice"},
+  {"no object", file("{\"a\":5}", 0), "tensor \"a\": expected an object"},
+  {"unknown key", file(object({with(ok, "\"shape\"", "\"x\":1,\"shape\"")}), 4),
+   "unknown key \"x\""},
+  {"no dtype", file(R"({"a":{"shape":[],"data_offsets":[0,4]}})", 4),
+   "dtype: expected a string"},
+  {"unknown dtype", file(object({with(ok, "F32", "F33")}), 4), "\"F33\""},
+  {"no shape", file(R"({"a":{"dtype":"F32","data_offsets":[0,4]}})", 4),
+   "shape: expected a list"},
+  {"negative size", file(object({entry("a", "[-1]", "[0,4]")}), 4), "found -1"},
+  {"fractional size", file(object({entry("a", "[1.0]", "[0,4]")}), 4),
+   "found 1.0"},
+  {"ten dimensions",
+   file(object({entry("a", "[1,1,1,1,1,1,1,1,1,1]", "[0,4]")}), 4),
+   "at most 8 dimensions"},
+  {"shape overflow",
+   file(object({entry("a", "[1099511627776,1099511627776]", "[0,4]")}), 4),
+   "does not fit any file"},
+  {"shape and range", file(object({entry("a", "[2]", "[0,4]")}), 4),
+   "F32[2] needs 8 bytes, found 4"},
+  {"no offsets", file(R"({"a":{"dtype":"F32","shape":[]}})", 4),
+   "data_offsets: expected two numbers"},
+  {"one offset", file(object({entry("a", "[1]", "[0]")}), 4),
+   "expected two numbers"},
+  {"begin behind end", file(object({entry("a", "[1]", "[4,0]")}), 4),
+   "ends before"},
+  {"negative offset", file(object({entry("a", "[1]", "[-4,0]")}), 4),
+   "found -4"},
+  {"fractional offset", file(object({entry("a", "[1]", "[0,4.5]")}), 4), "4.5"},
+  {"offset 1e400", file(object({entry("a", "[1]", "[0,1e400]")}), 4),
+   "not valid JSON"},
+  {"offset 2^64",
+   file(object({entry("a", "[1]", "[0,18446744073709551616]")}), 4),
+   "data_offsets"},
+  {"overlap",
+   file(object({entry("a", "[2]", "[0,8]"), entry("b", "[2]", "[4,12]")}), 12),
+   "tensors a and b overlap"},
+  {"aliased",
+   file(object({entry("a", "[2]", "[0,8]"), entry("b", "[2]", "[0,8]")}), 8),
+   "overlap"},
+  {"hole", file(object({ok, entry("b", "[1]", "[8,12]")}), 12),
+   "hole of 4 bytes before tensor b"},
+  {"hole at the begin", file(object({entry("b", "[1]", "[4,8]")}), 8),
+   "hole of 4 bytes"},
+  {"one byte short", file(object({ok}), 3), "truncated: tensor a ends"},
+  {"one byte too many", file(object({ok}), 5), "1 bytes too many"},
+  {"NUL in a name", file(object({entry("a\\u0000b", "[1]", "[0,4]")}), 4),
+   "control characters"},
+  {"empty name", file(object({entry("", "[1]", "[0,4]")}), 4),
+   "control characters"},
+  {"metadata no object", file(R"({"__metadata__":[]})", 0), "__metadata__"},
+  {"metadata value", file(R"({"__metadata__":{"x":1}})", 0), "__metadata__"},
+  {"too deep", file("{\"a\":" + std::string(100'000, '['), 0), "deeper than"},
+};
+
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(safetensors_suite)
@@ -102,97 +191,7 @@ BOOST_AUTO_TEST_CASE(unusual_but_valid_headers_load) {
 
 BOOST_AUTO_TEST_CASE(every_broken_file_is_refused_with_path_and_cause) {
   scratch_folder folder;
-  auto four = std::string(4, '\0');
-  auto ok = entry("a", "[1]", "[0,4]");
-  struct row {
-    const char* what;
-    std::string bytes;
-    const char* cause;
-  };
-  auto file = [](const std::string& header, size_t bytes) {
-    return safetensors_bytes(header, std::string(bytes, '\0'));
-  };
-  const row rows[]{
-    {"empty", "", "the file is empty"},
-    {"seven bytes", "1234567", "at least 8 bytes, found 7"},
-    {"length 0", with_length(0, four), "expected a header"},
-    {"length 2^63", with_length(uint64_t{1} << 63, four), "at most 100000000"},
-    {"length all ones", with_length(~uint64_t{0}, four), "at most 100000000"},
-    {"length beyond the file", with_length(500, "{}"), "truncated"},
-    {"Git LFS pointer", "version https://git-lfs.github.com/spec/v1\noid x",
-     "Git LFS pointer"},
-    {"web page", "<!DOCTYPE html><html><body>404</body></html>", "web page"},
-    {"zip", std::string("PK\x03\x04\x14\x00\x00\x08\x08\x00", 10),
-     "zip archive"},
-    {"pickle", std::string("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9", 9), "pickle"},
-    {"GGUF", std::string("GGUF\3\0\0\0\1\0\0\0", 12), "GGUF"},
-    {"JSON text", "{\"weight_map\": {}}", "JSON"},
-    {"no JSON", with_length(4, "abcd"), "begins with '{'"},
-    {"list", with_length(2, "[]"), "begins with '{'"},
-    {"syntax", with_length(4, "{\"a\""), "not valid JSON"},
-    {"two objects", with_length(4, "{}{}"), "not valid JSON"},
-    {"bad UTF-8", with_length(8, "{\"\xff\":{}}"), "not valid JSON"},
-    {"duplicate tensor", file(object({ok, ok}), 4), "\"a\" stands twice"},
-    {"duplicate key", file("{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\"}}", 0),
-     "\"dtype\" stands twice"},
-    {"no object", file("{\"a\":5}", 0), "tensor \"a\": expected an object"},
-    {"unknown key",
-     file(object({with(ok, "\"shape\"", "\"x\":1,\"shape\"")}), 4),
-     "unknown key \"x\""},
-    {"no dtype", file(R"({"a":{"shape":[],"data_offsets":[0,4]}})", 4),
-     "dtype: expected a string"},
-    {"unknown dtype", file(object({with(ok, "F32", "F33")}), 4), "\"F33\""},
-    {"no shape", file(R"({"a":{"dtype":"F32","data_offsets":[0,4]}})", 4),
-     "shape: expected a list"},
-    {"negative size", file(object({entry("a", "[-1]", "[0,4]")}), 4),
-     "found -1"},
-    {"fractional size", file(object({entry("a", "[1.0]", "[0,4]")}), 4),
-     "found 1.0"},
-    {"ten dimensions",
-     file(object({entry("a", "[1,1,1,1,1,1,1,1,1,1]", "[0,4]")}), 4),
-     "at most 8 dimensions"},
-    {"shape overflow",
-     file(object({entry("a", "[1099511627776,1099511627776]", "[0,4]")}), 4),
-     "does not fit any file"},
-    {"shape and range", file(object({entry("a", "[2]", "[0,4]")}), 4),
-     "F32[2] needs 8 bytes, found 4"},
-    {"no offsets", file(R"({"a":{"dtype":"F32","shape":[]}})", 4),
-     "data_offsets: expected two numbers"},
-    {"one offset", file(object({entry("a", "[1]", "[0]")}), 4),
-     "expected two numbers"},
-    {"begin behind end", file(object({entry("a", "[1]", "[4,0]")}), 4),
-     "ends before"},
-    {"negative offset", file(object({entry("a", "[1]", "[-4,0]")}), 4),
-     "found -4"},
-    {"fractional offset", file(object({entry("a", "[1]", "[0,4.5]")}), 4),
-     "4.5"},
-    {"offset 1e400", file(object({entry("a", "[1]", "[0,1e400]")}), 4),
-     "not valid JSON"},
-    {"offset 2^64",
-     file(object({entry("a", "[1]", "[0,18446744073709551616]")}), 4),
-     "data_offsets"},
-    {"overlap",
-     file(object({entry("a", "[2]", "[0,8]"), entry("b", "[2]", "[4,12]")}),
-          12),
-     "tensors a and b overlap"},
-    {"aliased",
-     file(object({entry("a", "[2]", "[0,8]"), entry("b", "[2]", "[0,8]")}), 8),
-     "overlap"},
-    {"hole", file(object({ok, entry("b", "[1]", "[8,12]")}), 12),
-     "hole of 4 bytes before tensor b"},
-    {"hole at the begin", file(object({entry("b", "[1]", "[4,8]")}), 8),
-     "hole of 4 bytes"},
-    {"one byte short", file(object({ok}), 3), "truncated: tensor a ends"},
-    {"one byte too many", file(object({ok}), 5), "1 bytes too many"},
-    {"NUL in a name", file(object({entry("a\\u0000b", "[1]", "[0,4]")}), 4),
-     "control characters"},
-    {"empty name", file(object({entry("", "[1]", "[0,4]")}), 4),
-     "control characters"},
-    {"metadata no object", file(R"({"__metadata__":[]})", 0), "__metadata__"},
-    {"metadata value", file(R"({"__metadata__":{"x":1}})", 0), "__metadata__"},
-    {"too deep", file("{\"a\":" + std::string(100'000, '['), 0), "deeper than"},
-  };
-  for (auto& row : rows) {
+  for (auto& row : broken_files) {
     auto path = folder.write("broken.safetensors", row.bytes);
     auto x = safetensors_file::open(path);
     BOOST_TEST_CONTEXT(row.what) {
