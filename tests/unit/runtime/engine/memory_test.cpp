@@ -3,9 +3,11 @@
 #include "golden_model.hpp"
 #include "runtime/engine/packing.hpp"
 
+#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
+#include <thread>
 
 using namespace troupe;
 using kernels::dtype;
@@ -78,6 +80,25 @@ BOOST_AUTO_TEST_CASE(rows_nobody_holds_are_used_again) {
   const auto again = pool.take(3, 90, dtype::bf16);
   BOOST_TEST((again->rows == 3u && again->cols == 90u));
   BOOST_TEST(again->memory.size_bytes() >= 4096u);
+}
+
+BOOST_AUTO_TEST_CASE(rows_of_several_threads_do_not_mix) {
+  row_pool pool{1 << 20};
+  std::atomic<int> mixed = 0;
+  const auto use = [&](uint8_t mark) {
+    for (size_t i = 0; i < 500; ++i) {
+      const auto rows = pool.take(1 + i % 5, 64, dtype::f32);
+      const auto bytes = rows->rows * rows->row_bytes();
+      std::memset(rows->memory.data(), mark, bytes);
+      std::this_thread::yield();
+      for (size_t at = 0; at < bytes; ++at)
+        mixed += rows->memory.data()[at] == std::byte{mark} ? 0 : 1;
+    }
+  };
+  std::thread other{use, uint8_t{1}};
+  use(2);
+  other.join();
+  BOOST_TEST(mixed == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_row_pool_may_die_before_its_rows) {
