@@ -42,7 +42,7 @@ struct layer {
 // Longest first: the first match counts.
 constexpr std::array layers{
   layer{"runtime/placement/", 1},
-  layer{"runtime/server/", 5},
+  layer{"runtime/server/", 4},
   layer{"runtime/engine/", 3},
   layer{"runtime/model/", 2},
   layer{"runtime/trace/", 1},
@@ -50,7 +50,7 @@ constexpr std::array layers{
   layer{"runtime/", 0},
   layer{"kernels/", 1},
   layer{"config/", 1},
-  layer{"actors/", 4},
+  layer{"actors/", 5},
 };
 
 const layer* layer_of(std::string_view path) {
