@@ -94,8 +94,10 @@ std::set<std::string> family_words(const source_tree& tree) {
 /// it, or a test, which its source speaks for.
 bool is_explained_elsewhere(const source_file& file) {
   const auto stem = file.path.substr(0, file.path.size() - 4);
+  const auto name = stem.substr(stem.rfind('/') + 1); // beside it, in tests
   return file.path.ends_with("_test.cpp") ||
-         file.text.starts_with("#include \"" + stem + ".hpp\"");
+         file.text.starts_with("#include \"" + stem + ".hpp\"") ||
+         file.text.starts_with("#include \"" + name + ".hpp\"");
 }
 
 } // namespace
