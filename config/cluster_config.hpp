@@ -57,7 +57,7 @@ struct head_config {
   uint32_t requests_waiting = 256;  ///< Queue; more get "overloaded".
   byte_size request_body{8u << 20}; ///< Largest HTTP body.
   std::chrono::microseconds connect_deadline{5'000'000}; ///< Hello included.
-  std::chrono::microseconds drain_deadline{30'000'000};  ///< Then it ends.
+  std::chrono::microseconds drain_deadline{3'000'000};   ///< Then it ends.
   bool insecure = false; ///< Allow listening beyond loopback without TLS.
 };
 

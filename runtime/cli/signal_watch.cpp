@@ -25,6 +25,11 @@ void signal_watch::block() {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
+void signal_watch::unblock() {
+  auto set = ending_signals();
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
 signal_watch::signal_watch(duration limit, std::function<void()> on_first)
   : limit_(limit), on_first_(std::move(on_first)),
     thread_([this] { watch(); }) {

@@ -18,6 +18,10 @@ public:
   /// Blocks both signals in this thread and those it starts. Call it first.
   static void block();
 
+  /// Lets both signals end the process at once again: for commands that have
+  /// nothing to bring to an end.
+  static void unblock();
+
   /// @param limit From the first signal to the forced end.
   /// @param on_first Called from the watch's thread; may be empty.
   explicit signal_watch(duration limit = std::chrono::seconds(4),

@@ -82,6 +82,7 @@ result<local_generator> local_generator::make(local_model model,
     return tl::unexpected{cache.error()};
   local_generator out;
   out.schedule_ = std::move(options.schedule);
+  out.on_step_ = std::move(options.on_step);
   if (out.schedule_.context_tokens == 0)
     out.schedule_.context_tokens = config.max_positions;
   if (out.schedule_.vocab_size == 0)
@@ -117,6 +118,8 @@ local_generator::generate(std::span<const generation_request> requests) {
     if (!chosen)
       return tl::unexpected{chosen.error()};
     collect(out, state.postprocess(*x, *chosen));
+    if (on_step_)
+      on_step_(*x);
   }
   stats_ = state.stats();
   return out;

@@ -8,6 +8,7 @@
 #include "runtime/engine/sampler.hpp"
 #include "runtime/engine/scheduler.hpp"
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -37,6 +38,8 @@ struct generator_options {
   scheduler_options schedule;
   /// `type` is set to the type of the mode.
   kv_cache_options cache;
+  /// Called after each step with the batch it ran, for measurements.
+  std::function<void(const batch&)> on_step = {};
 };
 
 /// One finished request.
@@ -68,6 +71,7 @@ private:
   local_model model_;
   kernels::lanes* pool_ = nullptr;
   scheduler_options schedule_;
+  std::function<void(const batch&)> on_step_;
   std::unique_ptr<kv_cache> cache_;
   std::unique_ptr<forward_pass> pass_;
   scheduler_stats stats_;

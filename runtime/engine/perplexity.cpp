@@ -56,6 +56,8 @@ result<perplexity_report> measure_perplexity(std::span<const token_id> ids,
     if (auto ok = score_block(ids.subspan(at, count), model, pool, out); !ok)
       return tl::unexpected{ok.error()};
     ++blocks;
+    if (options.progress)
+      options.progress(at + count, ids.size());
   }
   out.nll /= static_cast<double>(out.tokens);
   return out;

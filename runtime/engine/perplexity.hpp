@@ -5,6 +5,7 @@
 #include "runtime/engine/local_generator.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <span>
 
 namespace troupe {
@@ -12,6 +13,8 @@ namespace troupe {
 struct perplexity_options {
   uint32_t context = 256;  ///< Tokens per block, at least 2.
   uint32_t blocks_max = 0; ///< Score only the first so many; 0: all.
+  /// Told how many tokens of how many are done, after each block; may be empty.
+  std::function<void(size_t done, size_t total)> progress = {};
 };
 
 struct perplexity_report {
