@@ -174,7 +174,10 @@ BOOST_AUTO_TEST_CASE(every_broken_client_handshake_closes) {
     {"cut node", with(base, [](auto& x) { x.payload.pop_back(); })},
     {"a byte more",
      with(base, [](auto& x) { x.payload.push_back(std::byte{0}); })},
-    {"too large", with(base, [](auto& x) { x.payload.resize(1025); })},
+    {"too large", with(base,
+                       [](auto& x) {
+                         x.payload.resize(frame_limits{}.handshake_bytes + 1);
+                       })},
     {"our own id",
      with(base, [](auto& x) { x.payload = frame_builder{}.node(us).done(); })},
     {"no id", with(base,
@@ -339,11 +342,12 @@ BOOST_AUTO_TEST_CASE(sizes_are_judged_by_the_header_alone) {
     return verdict.action == frame_action::close;
   };
   BOOST_TEST(refused(message("@<>+batch"), 0xFFFFFFFF));
-  BOOST_TEST(refused(message("@<>+batch"), 1024 * 1024 + 1));
-  BOOST_TEST(!refused(message("@<>+batch"), 1024 * 1024));
-  BOOST_TEST(refused(monitor(), 8193));
-  BOOST_TEST(refused(down(), 8193));
-  BOOST_TEST(refused(probe(), 8193));
+  const frame_limits limits;
+  BOOST_TEST(refused(message("@<>+batch"), limits.message_bytes + 1));
+  BOOST_TEST(!refused(message("@<>+batch"), limits.message_bytes));
+  BOOST_TEST(refused(monitor(), limits.control_bytes + 1));
+  BOOST_TEST(refused(down(), limits.control_bytes + 1));
+  BOOST_TEST(refused(probe(), limits.control_bytes + 1));
   BOOST_TEST(refused(heartbeat(), 1));
 }
 
@@ -427,7 +431,7 @@ BOOST_AUTO_TEST_CASE(random_frames_never_pass_as_something_forbidden) {
       x.guard.header(std::span<const std::byte, basp::header_size>{head});
     if (verdict.action == frame_action::close)
       continue;
-    BOOST_TEST(x.guard.payload_size() <= 1024U * 1024);
+    BOOST_TEST(x.guard.payload_size() <= frame_limits{}.message_bytes);
     if (x.guard.payload_size() > 0)
       x.guard.payload(f.payload);
   }
