@@ -8,7 +8,7 @@ namespace troupe {
 using json = nlohmann::json;
 
 /// Says what a value is, shortly: `"abc"`, `-3`, `a list of 4`.
-std::string describe(const json& x) {
+std::string in_short(const json& x) {
   if (x.is_object())
     return "an object";
   if (x.is_array())
@@ -81,7 +81,7 @@ void field_reader::refuse(std::string param, std::string_view expected,
   if (!problem_)
     problem_ =
       bad_request(param, fmt::format("{}: expected {}, found {}", param,
-                                     expected, describe(found)));
+                                     expected, in_short(found)));
 }
 
 void field_reader::refuse_with(api_error x) {

@@ -21,7 +21,7 @@ struct range {
 };
 
 /// Says what a value is, shortly: `"abc"`, `-3`, `a list of 4`.
-std::string describe(const nlohmann::json& x);
+std::string in_short(const nlohmann::json& x);
 
 /// Returns the refusal of a request because of field `param`.
 api_error bad_request(std::string param, std::string message);

@@ -53,7 +53,7 @@ tl::expected<json, api_error> parse_object(std::string_view body) {
     auto result = json::parse(body);
     if (!result.is_object())
       return failed(fmt::format("body: expected a JSON object, found {}",
-                                describe(result)));
+                                in_short(result)));
     return result;
   } catch (const json::parse_error& e) {
     return failed(fmt::format("body: not valid JSON (in UTF-8) at byte {} "
@@ -243,7 +243,7 @@ void check_model(field_reader& fields, const completion_limits& limits) {
   auto problem = bad_request(
     "model", fmt::format("model: expected \"{}\" (the one served here), "
                          "found {}",
-                         limits.model_name, describe(*x)));
+                         limits.model_name, in_short(*x)));
   problem.status = 404;
   problem.code = "model_not_found";
   fields.refuse_with(std::move(problem));
