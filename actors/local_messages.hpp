@@ -85,6 +85,8 @@ struct segment_end {
   std::shared_ptr<const moe_request> request; ///< Stopped at a MoE layer, or
   std::vector<sampled_token> sampled;         ///< came to the end,
   std::optional<error> failure;               ///< or failed.
+  /// Sequences whose logits gave no token; `sampled` has a placeholder.
+  std::vector<std::pair<sequence_id, error>> row_failures;
 };
 
 /// Lane -> BACKBONE: the forward pass has stopped.

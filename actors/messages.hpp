@@ -33,7 +33,7 @@ struct batch_header {
   uint16_t format = batch_format;
   trace_context trace;
   uint64_t head_incarnation = 0;
-  uint64_t node_incarnation = 0; ///< Of the receiver; 0 for FALLBACK.
+  uint64_t node_incarnation = 0; ///< Of the receiver.
   uint64_t batch = 0;            ///< Unique in the head process.
   uint64_t pass = 0;
   uint32_t attempt = 0;     ///< 0, and one more for each rerouting.

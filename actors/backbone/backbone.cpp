@@ -50,13 +50,20 @@ void backbone_state::admit(const ledger_entry& x) {
       finish(x.id, finish_reason::failed, std::move(text.error()));
       return;
     }
+    auto stopped = false;
     for (auto id : x.emitted)
-      text->push(id);
+      stopped = text->push(id).stopped || stopped;
+    if (stopped) { // by a BACKBONE that failed before it could say so
+      finish(x.id, finish_reason::stop);
+      return;
+    }
     texts_.emplace(x.id, std::move(*text));
   }
   auto added = scheduler_->add(x.id, x.request, x.emitted);
   if (!added)
     finish(x.id, finish_reason::failed, std::move(added.error()));
+  else if (*added == admission::complete)
+    finish(x.id, finish_reason::length);
 }
 
 void backbone_state::cancel(sequence_id id) {
@@ -85,9 +92,8 @@ void backbone_state::step() {
   auto now = steady::now();
   auto& pass = pass_.emplace();
   pass.has_prompt_rows =
-    std::any_of(rows->slots.begin(), rows->slots.end(), [&](auto& slot) {
-      return scheduler_->find(slot.sequence)->generated() == 0;
-    });
+    std::any_of(rows->slots.begin(), rows->slots.end(),
+                [](auto& slot) { return slot.phase == slot_phase::prefill; });
   pass.work = make_work(std::move(*rows));
   pass.started = pass.segment_started = now;
   if (services_.spans)
@@ -201,8 +207,12 @@ void backbone_state::watch_deadline() {
 void backbone_state::complete(const segment_end& x) {
   count_pass(steady::now());
   auto work = std::exchange(pass_, std::nullopt)->work;
-  for (auto& event : scheduler_->postprocess(work->rows, x.sampled))
-    accept(event);
+  auto events = scheduler_->postprocess(work->rows, x.sampled);
+  for (auto& [id, why] : x.row_failures)
+    finish(id, finish_reason::failed, why);
+  for (auto& event : events)
+    if (services_.ledger->running(event.sequence))
+      accept(event);
   step();
 }
 

@@ -59,11 +59,9 @@ segment_end pass_runner::finish(const pass_work& work,
     auto& choice = work.choices[i];
     auto token = sampler_.sample(result.row(i), choice.params,
                                  draw_key{0, choice.position});
-    if (!token) {
-      end.failure = std::move(token.error());
-      return end;
-    }
-    end.sampled.push_back({choice.sequence, *token});
+    if (!token)
+      end.row_failures.emplace_back(choice.sequence, std::move(token.error()));
+    end.sampled.push_back({choice.sequence, token.value_or(0)});
   }
   return end;
 }

@@ -1,5 +1,5 @@
 // What each running sequence has cost, for the answer to its request. Owned by
-// the process, thread-safe; an entry lives from the first count to `take`.
+// the process, thread-safe; an entry lives from `open` to `take`.
 #pragma once
 
 #include "actors/local_messages.hpp"
@@ -21,10 +21,18 @@ struct sequence_total {
 
 class sequence_totals {
 public:
+  /// Begins to count for `id`.
+  void open(sequence_id id) {
+    std::lock_guard guard{mutex_};
+    totals_.try_emplace(id);
+  }
+
+  /// Edits the counts of `id`, unless they were taken.
   template <class Change>
   void update(sequence_id id, Change&& change) {
     std::lock_guard guard{mutex_};
-    change(totals_[id]);
+    if (auto i = totals_.find(id); i != totals_.end())
+      change(i->second);
   }
 
   /// Returns and forgets the counts of `id`.

@@ -28,6 +28,11 @@ shared_bytes gather_rows(const hidden_rows& rows,
   return {std::move(data), wanted.size() * bytes};
 }
 
+ec failure_code(uint8_t x) {
+  return x > static_cast<uint8_t>(ec::internal) ? ec::internal
+                                                : static_cast<ec>(x);
+}
+
 duration as_duration(uint64_t ns) {
   // A peer's number: a day is as good as anything longer.
   constexpr uint64_t day_ns = uint64_t{24} * 3600 * 1'000'000'000;
@@ -88,7 +93,7 @@ dispatch_effects dispatch_core::reply(time_point now, const expert_reply& x,
   auto pass = batch.pass;
   if (x.failure != 0) {
     if (batch.plan.destination == local_node) {
-      fail_pass(pass, error{static_cast<ec>(x.failure), x.message}, out);
+      fail_pass(pass, error{failure_code(x.failure), x.message}, out);
       return out;
     }
     give_up(now, i, batch_outcome::kind::refused, x.message, out);
@@ -175,6 +180,7 @@ void dispatch_core::send(time_point now, pass_id pass, planned_batch plan,
   batch.open_pairs = plan.pairs.size();
   batch.sent = now;
   batch.deadline = now + options_.local_deadline;
+  batch.incarnation = options_.local_incarnation;
   auto destination = plan.destination;
   if (auto node = view.find(destination)) {
     batch.incarnation = node->incarnation;

@@ -35,6 +35,9 @@ struct dispatch_options {
   /// FALLBACK may have to read experts from disk first.
   duration local_deadline = std::chrono::seconds(120);
   uint64_t head_incarnation = 0;
+  /// What FALLBACK's batches carry as receiver; no node knows it, so that none
+  /// can answer in FALLBACK's place.
+  uint64_t local_incarnation = 0;
 };
 
 /// A batch on its way to a destination, before it is cut into frames.

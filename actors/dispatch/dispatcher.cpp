@@ -48,8 +48,22 @@ void dispatcher_state::start(const dispatch_request& x) {
 }
 
 void dispatcher_state::reply(const expert_reply& x) {
+  take_credit(x);
   auto effects = core_->reply(steady::now(), x, *view());
   apply(std::move(effects));
+}
+
+/// Late replies have used the link as well as those that count.
+void dispatcher_state::take_credit(const expert_reply& x) {
+  if (x.outputs.empty())
+    return;
+  for (auto& [id, from] : services_.peers->read()->peers) {
+    if (from.incarnation != x.node_incarnation)
+      continue;
+    from.link->received(x.outputs.size());
+    services_.stats->update(
+      [&](statistics& all) { all.output_bytes_received += x.outputs.size(); });
+  }
 }
 
 void dispatcher_state::lost(const node_lost& x) {

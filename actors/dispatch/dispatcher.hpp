@@ -39,6 +39,7 @@ private:
   using self_ptr = dispatcher_actor::stateful_pointer<dispatcher_state>;
 
   std::shared_ptr<const cluster_snapshot> view() const;
+  void take_credit(const expert_reply& x);
   void apply(dispatch_effects effects);
   void report_late(const node_late& x);
   bool send(const outgoing_batch& x);

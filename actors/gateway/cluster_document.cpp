@@ -89,7 +89,8 @@ json workers_json(const cluster_report& x) {
     list.push_back({{"name", worker.name},
                     {"pid", worker.pid},
                     {"restarts", worker.restarts},
-                    {"last_end", worker.last_end}});
+                    {"last_end", worker.last_end},
+                    {"given_up", worker.given_up}});
   return list;
 }
 

@@ -40,6 +40,7 @@ struct head_options {
   scheduler_options schedule; ///< Stop ids and context are set from the model.
   size_t requests_max = 1024; ///< Open at one time.
 
+  cluster_options network;
   /// Actor port; absent: no node can come from outside and none is started.
   std::optional<listen_options> cluster_listen;
   placement_spec placement;
@@ -95,6 +96,10 @@ public:
   std::shared_ptr<const cluster_snapshot> cluster() const;
   std::vector<child_status> actors() const;
   std::vector<worker_status> workers() const;
+
+  /// Why the head cannot go on; nothing while all is well. Open requests have
+  /// been told.
+  std::optional<std::string> failure() const;
 
   /// Why no request can be served now; nothing when ready.
   std::optional<std::string> not_ready() const;

@@ -84,9 +84,11 @@ void membership_state::join(const node_join& x) {
   send_to(self_, x.node,
           node_welcome{shared_bytes::copy_of(bytes), id->value, incarnation,
                        static_cast<uint64_t>(beat.count())});
-  auto slots = services_.view->read()->nodes.size();
-  if (slots > 0 && wanted_map_->experts_of(*id, services_.layers[0]).empty() &&
-      !table_->find(*id)->expected) {
+  auto known_to_map = wanted_map_->nodes();
+  auto guest = !table_->find(*id)->expected &&
+               std::find(known_to_map.begin(), known_to_map.end(), *id) ==
+                 known_to_map.end();
+  if (guest) {
     // A guest: everybody gets a share of the new map.
     make_map();
     for (auto& known : connections_)
@@ -109,7 +111,7 @@ result<node_id> membership_state::admit(const node_join& x, hello& theirs) {
     return tl::unexpected(std::move(ok.error()));
   auto incarnation = short_incarnation(theirs);
   // The process that held the name may be gone without our knowing yet.
-  table_->update(steady::now());
+  update();
   auto id = table_->join(steady::now(), theirs.node_name, incarnation);
   if (id)
     forget(*id, 0);
@@ -171,6 +173,12 @@ void membership_state::heartbeat(const node_heartbeat& x) {
   if (find(x.id, x.incarnation) != nullptr)
     table_->heartbeat(steady::now(), node_id{x.id}, x.incarnation,
                       x.expert_bytes);
+  else
+    // It woke up after it was taken for dead: it has to join again.
+    send_to(self_, self_->current_sender(),
+            node_refused{static_cast<uint8_t>(ec::node_down),
+                         "the head has taken this node for dead; joining "
+                         "again"});
 }
 
 void membership_state::credit(const link_credit& x) {

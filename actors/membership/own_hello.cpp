@@ -31,8 +31,9 @@ hello own_hello(const opened_model& model, const hello_facts& facts,
   x.endianness = native_endianness();
   x.model_digest = digest_bytes(model.digest);
   auto folder = std::filesystem::path(model.folder).lexically_normal();
-  x.model_name = folder.has_filename() ? folder.filename().string()
-                                       : folder.parent_path().filename().string();
+  x.model_name = folder.has_filename()
+                   ? folder.filename().string()
+                   : folder.parent_path().filename().string();
   x.model_name.resize(std::min<size_t>(x.model_name.size(), 256));
   x.numeric_fingerprint =
     kernels::numeric_fingerprint(shapes, facts.compute, lanes);

@@ -18,6 +18,9 @@ namespace {
 /// The clock of an actor without a head: when to dial again.
 constexpr auto idle_tick = std::chrono::milliseconds(20);
 
+/// From the connection to the head's answer.
+constexpr auto join_deadline = std::chrono::seconds(10);
+
 /// Heartbeats are never rarer or more frequent than this, whatever a head says.
 constexpr auto heartbeat_min = std::chrono::milliseconds(10);
 constexpr auto heartbeat_max = std::chrono::seconds(10);
@@ -73,6 +76,7 @@ void node_state_machine::connected(const connect_outcome& x) {
     return;
   }
   head_ = x.head->actor;
+  joined_at_ = steady::now();
   self_->monitor(caf::actor_cast<caf::actor_addr>(head_));
   auto bytes = encode(services_.self);
   send_to(self_, head_,
@@ -147,6 +151,8 @@ void node_state_machine::down(const caf::down_msg& x) {
 
 void node_state_machine::tick() {
   auto now = steady::now();
+  if (head_ != nullptr && id_ == 0 && now - joined_at_ > join_deadline)
+    lose_head("the head does not answer the hello");
   if (head_ == nullptr && !dialing_ && now >= next_dial_)
     dial();
   auto wait = id_ == 0 ? duration{idle_tick} : heartbeat_;

@@ -96,6 +96,7 @@ private:
   uint64_t loaded_map_ = 0;
   std::vector<shard_slot> shards_; ///< By MoE layer.
   time_point next_dial_;
+  time_point joined_at_; ///< When the hello was sent.
   bool dialing_ = false;
 };
 

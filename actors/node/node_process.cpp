@@ -1,8 +1,8 @@
 #include "actors/node/node_process.hpp"
 
+#include "actors/expert/checkpoint_experts.hpp"
 #include "actors/membership/own_hello.hpp"
 #include "actors/type_ids.hpp"
-#include "actors/expert/checkpoint_experts.hpp"
 #include "runtime/engine/backbone_weights.hpp"
 
 #include <caf/actor_system.hpp>

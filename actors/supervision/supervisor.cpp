@@ -36,14 +36,12 @@ void supervisor_state::ended(const caf::down_msg& x) {
     y.running = false;
     y.last_reason = x.reason ? self->system().render(x.reason) : "normal";
   });
-  if (stopping) {
-    if (std::all_of(children.begin(), children.end(),
-                    [](auto& y) { return !y.actor; }))
-      self->quit(caf::exit_reason::user_shutdown);
-    return;
-  }
   if (i->spec.publish)
     i->spec.publish(nullptr);
+  if (stopping) {
+    quit_if_alone();
+    return;
+  }
   auto how = x.reason ? child_end::failure : child_end::normal;
   auto decision = i->policy.ended(steady::now(), how);
   switch (decision.what) {
@@ -52,9 +50,10 @@ void supervisor_state::ended(const caf::down_msg& x) {
     self->delayed_send(self, decision.delay, restart_child{index});
     break;
   case restart_decision::action::escalate:
-    self->quit(caf::make_error(
+    failure = caf::make_error(
       caf::sec::runtime_error,
-      i->spec.id + " failed too often: " + self->system().render(x.reason)));
+      i->spec.id + " failed too often: " + self->system().render(x.reason));
+    stop_all();
     break;
   case restart_decision::action::forget:
     break;
@@ -63,14 +62,20 @@ void supervisor_state::ended(const caf::down_msg& x) {
 
 void supervisor_state::stop_all() {
   stopping = true;
-  auto any = false;
-  for (auto i = children.rbegin(); i != children.rend(); ++i) {
-    if (!i->actor)
-      continue;
-    any = true;
-    self->send_exit(i->actor, caf::exit_reason::user_shutdown);
-  }
-  if (!any)
+  for (auto i = children.rbegin(); i != children.rend(); ++i)
+    if (i->actor)
+      self->send_exit(i->actor, caf::exit_reason::user_shutdown);
+  quit_if_alone();
+}
+
+void supervisor_state::quit_if_alone() {
+  auto alone = std::all_of(children.begin(), children.end(),
+                           [](auto& x) { return !x.actor; });
+  if (!alone)
+    return;
+  if (failure)
+    self->quit(failure);
+  else
     self->quit(caf::exit_reason::user_shutdown);
 }
 

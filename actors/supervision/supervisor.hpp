@@ -76,11 +76,13 @@ struct supervisor_state {
   void start(size_t index);
   void ended(const caf::down_msg& x);
   void stop_all();
+  void quit_if_alone();
 
   caf::event_based_actor* self = nullptr;
   std::vector<child> children;
   std::shared_ptr<supervision_status> status;
   bool stopping = false;
+  caf::error failure; ///< Why it ends; none: it was told to.
 };
 
 /// Starts `specs` in order. Ends after its children when told to exit; ends

@@ -70,7 +70,6 @@ worker_processes::worker_processes(options x, std::vector<worker_spec> specs)
                 std::move(status),
                 -1,
                 {},
-                false,
                 false};
     children_.push_back(std::move(fresh));
   }
@@ -150,7 +149,7 @@ void worker_processes::end_of(child& x, int wait_status, time_point now) {
     return;
   auto decision = x.policy.ended(now, child_end::failure);
   x.waiting = decision.what == restart_decision::action::restart;
-  x.given_up = !x.waiting;
+  x.status.given_up = !x.waiting;
   x.restart_at = now + decision.delay;
 }
 
@@ -187,6 +186,19 @@ bool worker_processes::any_running() const {
                      [](auto& x) { return x.status.pid > 0; });
 }
 
+bool worker_processes::end_children(time_point deadline, bool& killed) {
+  std::lock_guard guard{mutex_};
+  auto now = steady::now();
+  reap(now);
+  if (!any_running())
+    return true;
+  if (now >= deadline && !std::exchange(killed, true))
+    for (auto& x : children_)
+      if (x.status.pid > 0)
+        kill(x.status.pid, SIGKILL);
+  return false;
+}
+
 void worker_processes::stop() {
   {
     std::lock_guard guard{mutex_};
@@ -197,19 +209,8 @@ void worker_processes::stop() {
         close(std::exchange(x.input, -1));
   }
   auto deadline = steady::now() + options_.shutdown;
-  auto killed = false;
-  while (true) {
-    std::lock_guard guard{mutex_};
-    auto now = steady::now();
-    reap(now);
-    if (!any_running())
-      break;
-    if (now >= deadline && !std::exchange(killed, true))
-      for (auto& x : children_)
-        if (x.status.pid > 0)
-          kill(x.status.pid, SIGKILL);
+  for (auto killed = false; !end_children(deadline, killed);)
     std::this_thread::sleep_for(watch_interval);
-  }
   if (watcher_.joinable())
     watcher_.join();
 }

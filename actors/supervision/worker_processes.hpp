@@ -28,7 +28,8 @@ struct worker_status {
   std::string name;
   pid_t pid = -1; ///< -1: not running.
   uint64_t restarts = 0;
-  std::string last_end; ///< "signal 9", "exit 1"; empty: never ended.
+  std::string last_end;  ///< "signal 9", "exit 1"; empty: never ended.
+  bool given_up = false; ///< Failed too often: it is not started again.
 };
 
 /// Owns the children. Thread-safe. A thread of its own waits for them.
@@ -68,7 +69,6 @@ private:
     int input = -1; ///< Write end of its standard input.
     time_point restart_at;
     bool waiting = false; ///< For `restart_at`.
-    bool given_up = false;
   };
 
   result<void> spawn(child& x);
@@ -76,6 +76,7 @@ private:
   void reap(time_point now);
   void restart_due(time_point now);
   bool any_running() const;
+  bool end_children(time_point deadline, bool& killed);
   void end_of(child& x, int wait_status, time_point now);
 
   const options options_;

@@ -25,7 +25,7 @@ enum class peer_role : uint8_t {
 
 struct frame_limits {
   uint32_t handshake_bytes = 1024;
-  uint32_t message_bytes = 1024 * 1024;
+  uint32_t message_bytes = 2 * 1024 * 1024;
   uint32_t control_bytes = 8192; ///< Monitor and down messages.
   uint32_t name_bytes = 256;     ///< The type names of a message.
 };

@@ -69,7 +69,7 @@ private:
       if (!id)
         return report(id.error());
     }
-    signals_.wait([&] { return printer.all_finished(); });
+    signals_.wait([&] { return printer.all_finished() || head.failure(); });
     auto interrupted = !printer.all_finished();
     auto stats = head.stats();
     auto nodes = head.cluster();

@@ -2,7 +2,9 @@
 
 #include "runtime/cli/command.hpp"
 
+#include <fmt/ranges.h>
 #include <sstream>
+#include <unistd.h>
 
 namespace troupe::cli {
 
@@ -115,7 +117,10 @@ worker_spec make_worker(const head_arguments& x, const head_options& options,
                     isas.empty()
                       ? std::string{kernels::to_string(options.compute.isa)}
                       : isas[(number - 1) % isas.size()],
-                    "--local-child"};
+                    "--child-of",
+                    std::to_string(getpid())};
+  if (options.relaxed)
+    spec.arguments.push_back("--relaxed");
   auto slow = options.faults.slow.find(spec.name);
   if (slow == options.faults.slow.end())
     slow = options.faults.slow.find("*");
@@ -145,6 +150,21 @@ result<void> set_nodes(const head_arguments& x, const cluster_config& config,
                 "--placement: {} weights for {} nodes; give one per node, in "
                 "the order of their names",
                 out.placement.weights.size(), out.expected_nodes.size());
+  for (auto& fault : out.faults.orders)
+    if (fault.node != "*" && x.config_file.empty() &&
+        std::find(out.expected_nodes.begin(), out.expected_nodes.end(),
+                  fault.node) == out.expected_nodes.end())
+      return fail(ec::invalid_argument,
+                  "--fault: there is no node {}; the nodes are {}", fault.node,
+                  out.expected_nodes.empty()
+                    ? "none (use --workers)"
+                    : fmt::format("{}", fmt::join(out.expected_nodes, ", ")));
+  double weights = 0;
+  for (auto weight : out.placement.weights)
+    weights += weight;
+  if (out.placement.kind == placement_spec::policy::weighted && weights <= 0)
+    return fail(ec::invalid_argument,
+                "placement: all weights are 0; give one node a weight");
   auto wants_port = !out.expected_nodes.empty() || !x.cluster_listen.empty() ||
                     !x.config_file.empty();
   if (wants_port) {
@@ -184,6 +204,8 @@ void set_limits(const cluster_config& config, head_options& out) {
   if (config.dispatch.fallback_memory.bytes != 0)
     out.fallback_bytes = config.dispatch.fallback_memory.bytes;
   out.relaxed = head.exact == exactness::relaxed;
+  out.network.transport.connections.peers = head.node_connections;
+  out.network.transport.connections.handshake_deadline = head.connect_deadline;
 }
 
 } // namespace
@@ -203,7 +225,7 @@ void head_arguments::declare(CLI::App& app) {
   app
     .add_option("--prefill-chunk", prefill_chunk,
                 "prompt rows per pass (same tokens whatever it is)")
-    ->check(CLI::Range(1u, 8192u));
+    ->check(CLI::Range(1u, 4096u));
   app.add_option("--wire-dtype", wire_dtype, "type of the experts' outputs")
     ->check(CLI::IsMember({"bf16", "f32"}));
   app

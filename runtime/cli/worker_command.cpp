@@ -26,16 +26,16 @@ struct worker_arguments {
   std::string name;
   std::string isa;
   uint64_t slow_pair_ns = 0;
-  bool local_child = false;
+  bool relaxed = false;
+  int32_t parent = 0; ///< Set: a child of that process.
 };
 
 /// A child of a head must not outlive it: the kernel kills it with its parent,
 /// even when it is stopped; and the end of its input means that the head wants
 /// it to end.
-void tie_to_parent() {
-  auto parent = getppid();
+void tie_to_parent(int32_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent || parent == 1)
+  if (getppid() != parent)
     _exit(exit_failed); // it is gone already
 }
 
@@ -132,6 +132,7 @@ result<node_process_options> make_options(const worker_arguments& x,
   options.head.host = config.head.host;
   options.head.port = config.head.port;
   options.compute = *compute;
+  options.relaxed = x.relaxed;
   options.lanes = model.lane_options();
   if (config.memory.bytes != 0)
     options.memory_bytes = config.memory.bytes;
@@ -139,7 +140,7 @@ result<node_process_options> make_options(const worker_arguments& x,
   options.reconnect.max = config.reconnect_max;
   options.delay_per_pair = std::chrono::nanoseconds(
     static_cast<int64_t>(std::min<uint64_t>(x.slow_pair_ns, 1'000'000'000)));
-  if (x.local_child)
+  if (x.parent != 0)
     options.reconnect.min = std::chrono::milliseconds(20);
   else
     options.report = [](node_event what, const std::string& text) {
@@ -149,8 +150,8 @@ result<node_process_options> make_options(const worker_arguments& x,
 }
 
 int run_worker(const worker_arguments& x) {
-  if (x.local_child)
-    tie_to_parent();
+  if (x.parent != 0)
+    tie_to_parent(x.parent);
   auto config = configure(x);
   if (!config)
     return report(config.error());
@@ -161,7 +162,7 @@ int run_worker(const worker_arguments& x) {
   auto node = node_process::start(std::move(*options));
   if (!node)
     return report(node.error());
-  if (x.local_child)
+  if (x.parent != 0)
     wait_for_end_of_input([&] { return signals.asked_to_end(); });
   else
     signals.wait([] { return false; });
@@ -184,8 +185,10 @@ void add_worker(CLI::App& app, action& chosen) {
                       "cluster configuration; its [worker] table is read");
   command->add_option("--head", x->head, "HOST:PORT of the head's actor port");
   command->add_option("--name", x->name, "unique name in the cluster");
+  command->add_flag("--relaxed", x->relaxed,
+                    "serve a head whose kernels give other bits");
   // Set by a head for the local processes it starts.
-  command->add_flag("--local-child", x->local_child)->group("");
+  command->add_option("--child-of", x->parent)->group("");
   command->add_option("--slow-pair-ns", x->slow_pair_ns)->group("");
   command->callback([x, &chosen] { chosen = [x] { return run_worker(*x); }; });
 }
