@@ -2,10 +2,10 @@
 // cluster tests. Every wait has a bound.
 #pragma once
 
-#include "actors/transport/chunking.hpp"
 #include "actors/transport/cluster_system.hpp"
 #include "actors/transport/connect.hpp"
 #include "actors/transport/listen.hpp"
+#include "actors/transport/wire_tensor.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <caf/event_based_actor.hpp>
@@ -30,8 +30,10 @@ struct ping {
 struct pong {
   uint64_t number = 0;
 };
-struct credit {
-  uint64_t taken_bytes = 0;
+/// A piece of a large payload.
+struct piece {
+  uint32_t index = 0;
+  shared_bytes bytes;
 };
 
 template <class Inspector>
@@ -43,15 +45,14 @@ typename Inspector::result_type inspect(Inspector& f, pong& x) {
   return f(caf::meta::type_name("pong"), x.number);
 }
 template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, credit& x) {
-  return f(caf::meta::type_name("credit"), x.taken_bytes);
+typename Inspector::result_type inspect(Inspector& f, piece& x) {
+  return f(caf::meta::type_name("piece"), x.index, x.bytes);
 }
 
 inline void add_test_messages(caf::actor_system_config& config) {
   config.add_message_type<ping>("ping");
   config.add_message_type<pong>("pong");
-  config.add_message_type<credit>("credit");
-  config.add_message_type<chunk>("chunk");
+  config.add_message_type<piece>("piece");
 }
 
 /// Bounds that make the tests quick.
@@ -117,7 +118,7 @@ struct test_head {
 struct test_node {
   explicit test_node(const cluster_options& o = quick_options())
     : cluster(o, add_test_messages) {
-    cluster.transport()->from_head->allow_any({"pong", "credit", "chunk"});
+    cluster.transport()->from_head->allow_any({"pong", "piece"});
   }
 
   ~test_node() {

@@ -1,4 +1,4 @@
-// Two processes over loopback: large payloads in chunks, peers that die or
+// Two processes over loopback: large payloads in pieces, peers that die or
 // freeze, connects that nobody answers, and the end of a process.
 #include "tests/cluster/raw_socket.hpp"
 #include "tests/cluster/transport_fixture.hpp"
@@ -105,77 +105,47 @@ private:
   caf::actor watcher_;
 };
 
-// -- chunked transfers --------------------------------------------------------
+// -- large payloads -----------------------------------------------------------
 
-/// One end of a chunked link: sends what it is given, credits what it takes.
-struct chunk_end {
-  explicit chunk_end(caf::event_based_actor* x) : self(x) {
-    // nop
-  }
+constexpr size_t piece_bytes = 128 * 1024;
 
-  void pump() {
-    while (auto x = sender.next())
-      self->send(caf::actor_cast<caf::actor>(peer), std::move(*x));
-  }
-
-  std::optional<assembled> take(const chunk& x) {
-    auto done = assembler.accept(x, steady::now());
-    if (!done) {
-      self->quit(
-        caf::make_error(caf::sec::invalid_argument, done.error().message));
-      return std::nullopt;
-    }
-    if (auto taken = assembler.take_credit())
-      self->send(caf::actor_cast<caf::actor>(peer), credit{taken});
-    return std::move(*done);
-  }
-
-  void credited(const credit& x) {
-    if (!sender.add_credit(x.taken_bytes))
-      self->quit(caf::sec::invalid_argument);
-    pump();
-  }
-
-  caf::event_based_actor* self;
-  caf::strong_actor_ptr peer;
-  chunk_sender sender{chunk_limits{}};
-  chunk_assembler assembler{chunk_limits{}};
-};
-
-/// Sends every payload back.
-caf::behavior chunk_echo(caf::event_based_actor* self) {
+/// Sends every piece back.
+caf::behavior piece_echo(caf::event_based_actor* self) {
   use_quiet_handlers(*self);
-  auto end = std::make_shared<chunk_end>(self);
   return {
-    [=](const chunk& x) {
-      end->peer = self->current_sender();
-      if (auto done = end->take(x))
-        BOOST_REQUIRE(end->sender.push(done->payload).has_value());
-      end->pump();
+    [=](const piece& x) {
+      self->send(caf::actor_cast<caf::actor>(self->current_sender()), x);
     },
-    [=](const credit& x) { end->credited(x); },
     [=](const ping& x) { return pong{x.number}; },
   };
 }
 
-/// Sends `payload` to a `chunk_echo` and waits for it to come back.
-shared_bytes there_and_back(test_node& node, caf::strong_actor_ptr head,
-                            shared_bytes payload) {
-  auto promise = std::make_shared<std::promise<shared_bytes>>();
+/// Sends `payload` in pieces to a `piece_echo`; waits until all are back, in
+/// order, and returns them put together.
+std::vector<std::byte> there_and_back(test_node& node,
+                                      caf::strong_actor_ptr head,
+                                      const shared_bytes& payload) {
+  using bytes = std::vector<std::byte>;
+  auto promise = std::make_shared<std::promise<bytes>>();
   node.cluster.system().spawn([=](caf::event_based_actor* self) {
     use_quiet_handlers(*self);
-    auto end = std::make_shared<chunk_end>(self);
-    end->peer = head;
-    BOOST_REQUIRE(end->sender.push(payload).has_value());
-    end->pump();
+    uint32_t index = 0;
+    for (size_t at = 0; at < payload.size(); at += piece_bytes)
+      self->send(
+        caf::actor_cast<caf::actor>(head),
+        piece{index++,
+              payload.slice(at, std::min(piece_bytes, payload.size() - at))});
+    auto back = std::make_shared<bytes>();
     return caf::behavior{
-      [=](const chunk& x) {
-        if (auto done = end->take(x)) {
-          promise->set_value(done->payload);
-          self->quit();
-        }
+      [=](const piece& x) {
+        BOOST_TEST(x.index == back->size() / piece_bytes);
+        auto got = x.bytes.bytes();
+        back->insert(back->end(), got.begin(), got.end());
+        if (back->size() < payload.size())
+          return;
+        promise->set_value(std::move(*back));
+        self->quit();
       },
-      [=](const credit& x) { end->credited(x); },
     };
   });
   auto answer = promise->get_future();
@@ -282,7 +252,7 @@ BOOST_AUTO_TEST_CASE(a_frozen_peer_with_unread_data_does_not_delay_the_end) {
     if (!peer)
       ::_exit(3);
     head.signal(SIGSTOP);
-    chunk big{1, 0, 1, 128 * 1024, random_payload(128 * 1024)};
+    piece big{0, random_payload(piece_bytes)};
     for (int i = 0; i < 256; ++i)
       caf::anon_send(caf::actor_cast<caf::actor>(peer->actor), big);
     peer = fail(ec::none, "");
@@ -319,8 +289,8 @@ BOOST_AUTO_TEST_CASE(an_actor_that_does_not_end_costs_the_limit_and_no_more) {
 
 // -- links --------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE(sixteen_mebibytes_go_there_and_back_in_chunks) {
-  test_head head{quick_options(), chunk_echo, {"chunk", "credit", "ping"}};
+BOOST_AUTO_TEST_CASE(sixteen_mebibytes_go_there_and_back_in_pieces) {
+  test_head head{quick_options(), piece_echo, {"piece", "ping"}};
   test_node node;
   auto peer = node.dial(head.port).get();
   BOOST_REQUIRE(peer.has_value());
@@ -328,7 +298,7 @@ BOOST_AUTO_TEST_CASE(sixteen_mebibytes_go_there_and_back_in_chunks) {
   auto start = steady::now();
   auto back = there_and_back(node, peer->actor, payload);
   auto took = std::chrono::duration<double>(since(start)).count();
-  BOOST_TEST((back == payload));
+  BOOST_TEST((shared_bytes::copy_of(back) == payload));
   BOOST_TEST_MESSAGE("16 MiB there and back in " << took * 1000 << " ms");
   BOOST_TEST(node.answers(peer->actor));
   auto stats = node.cluster.transport()->connections.stats();
