@@ -56,7 +56,7 @@ void read_head(toml_section table, head_config& x) {
   table.read("lanes", x.lanes, within(0u, lanes_max));
   table.read("dtype", x.dtype, numeric_dtype_names);
   table.read("exactness", x.exact, exactness_names);
-  table.read("prefill_chunk", x.prefill_chunk, within(1u, 1u << 16));
+  table.read("prefill_chunk", x.prefill_chunk, within(1u, 4096u));
   table.read("kv_cache", x.kv_cache, sizes);
   table.read("http_connections", x.http_connections, within(1u, 65536u));
   table.read("node_connections", x.node_connections, within(1u, 4096u));

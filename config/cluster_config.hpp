@@ -49,7 +49,7 @@ struct head_config {
   uint32_t lanes = 0;   ///< Compute threads; 0: one per core.
   numeric_dtype dtype = numeric_dtype::bf16;
   exactness exact = exactness::exact;
-  uint32_t prefill_chunk = 256;     ///< Rows of prompt per pass.
+  uint32_t prefill_chunk = 512;     ///< Rows of prompt per pass.
   byte_size kv_cache{0};            ///< Bound of the KV cache; 0: automatic.
   uint32_t http_connections = 256;  ///< Open at once; more are refused.
   uint32_t node_connections = 64;   ///< Open at once; more are refused.
