@@ -17,13 +17,17 @@ enum class restart_type { permanent, transient, temporary };
 /// How a child ended.
 enum class child_end { normal, failure };
 
-/// Delay before the n-th restart in a row: min * 2^(n-1), at most max.
+/// Delay before the n-th restart in a row: min * 2^(n-1), at most max, scaled
+/// by 1 +- jitter so that those who failed together do not come back together.
 struct restart_backoff {
   duration min = std::chrono::milliseconds(10);
   duration max = std::chrono::seconds(2);
 
+  double jitter = 0; ///< In [0, 1].
+
   /// @param streak restarts since the child last stayed up, from 1.
-  duration delay(size_t streak) const;
+  /// @param draw in [0, 1): chooses within the jitter.
+  duration delay(size_t streak, double draw = 0.5) const;
 };
 
 /// What to do now.
@@ -41,6 +45,7 @@ public:
     restart_type type = restart_type::permanent;
     restart_intensity::options limit;
     restart_backoff backoff;
+    uint64_t seed = 0; ///< Of the jitter's draws.
   };
 
   explicit restart_policy(options x);
@@ -52,6 +57,7 @@ public:
 private:
   options options_;
   restart_intensity intensity_;
+  uint64_t draws_ = 0;
 };
 
 } // namespace troupe

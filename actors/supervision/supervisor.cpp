@@ -87,6 +87,7 @@ caf::behavior supervisor(caf::stateful_actor<supervisor_state>* self,
   state.self = self;
   state.status = std::move(status);
   for (auto& spec : specs) {
+    spec.restart.seed = std::hash<std::string>{}(spec.id);
     auto policy = restart_policy{spec.restart};
     state.children.push_back({std::move(spec), std::move(policy), {}});
   }

@@ -190,7 +190,8 @@ void set_limits(const cluster_config& config, head_options& out) {
   out.requests_max = head.requests_running + head.requests_waiting;
   restart_policy::options restart;
   restart.limit = {supervision.intensity, supervision.period};
-  restart.backoff = {supervision.backoff_min, supervision.backoff_max};
+  restart.backoff = {supervision.backoff_min, supervision.backoff_max,
+                     supervision.jitter};
   out.restart = restart;
   out.worker_restart.restart = restart;
   out.membership.detector.suspect_after = config.heartbeat.suspect_after;

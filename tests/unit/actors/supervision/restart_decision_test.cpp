@@ -14,7 +14,7 @@ restart_policy make_policy(restart_type type, size_t intensity = 2) {
   restart_policy::options x;
   x.type = type;
   x.limit = {intensity, 1s};
-  x.backoff = {10ms, 35ms};
+  x.backoff = {10ms, 35ms, 0};
   return restart_policy{x};
 }
 
@@ -60,6 +60,21 @@ BOOST_AUTO_TEST_CASE(the_delay_doubles_up_to_its_maximum) {
   BOOST_TEST((delay() == 20ms));
   BOOST_TEST((delay() == 35ms));
   BOOST_TEST((delay() == 35ms));
+}
+
+BOOST_AUTO_TEST_CASE(jitter_spreads_the_delays_and_keeps_within_its_bounds) {
+  restart_backoff x{100ms, 1s, 0.2};
+  BOOST_TEST((x.delay(1, 0.0) == 80ms));
+  BOOST_TEST((x.delay(1, 0.5) == 100ms));
+  BOOST_TEST((x.delay(1, 0.999) < 120ms));
+  auto first_delay = [](uint64_t seed) {
+    restart_policy::options options;
+    options.backoff = {100ms, 1s, 0.2};
+    options.seed = seed;
+    return restart_policy{options}.ended(t0, child_end::failure).delay;
+  };
+  BOOST_TEST((first_delay(1) != first_delay(2)));
+  BOOST_TEST((first_delay(1) == first_delay(1)));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
