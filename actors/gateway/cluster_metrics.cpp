@@ -13,6 +13,11 @@ void grow(const metrics::series& x, uint64_t now, uint64_t before) {
     x.add(static_cast<double>(now - before));
 }
 
+void grow(const metrics::series& x, duration now, duration before) {
+  if (now > before)
+    x.add(std::chrono::duration<double>(now - before).count());
+}
+
 } // namespace
 
 cluster_metrics::cluster_metrics(metrics& counts) : counts_(counts) {
@@ -28,6 +33,8 @@ void cluster_metrics::update(const statistics& now,
        seen_.remote_pairs);
   grow(counts_.at(metric::pairs, {"rerouted"}), now.rerouted_pairs,
        seen_.rerouted_pairs);
+  grow(counts_.at(metric::remote_wait_seconds), now.remote_wait,
+       seen_.remote_wait);
   for (const auto& node : nodes.nodes) {
     for (auto state : all_states)
       counts_.at(metric::node_state, {node.name, to_string(state)})
@@ -40,6 +47,8 @@ void cluster_metrics::update(const statistics& now,
          found->second.batches, before.batches);
     grow(counts_.at(metric::batches, {node.name, "failed"}),
          found->second.failures, before.failures);
+    grow(counts_.at(metric::expert_compute_seconds, {node.name}),
+         found->second.compute, before.compute);
   }
   for (const auto& worker : workers) {
     auto& before = restarts_[worker.name];

@@ -35,10 +35,8 @@ struct ready_model {
 };
 
 result<ready_model> load(const model_options& x) {
-  if (x.folder.empty())
-    return fail(ec::invalid_argument,
-                "--model: which model? Give a checkpoint folder, e.g. --model "
-                "models/demo");
+  if (auto ok = need_model(x.folder); !ok)
+    return tl::unexpected(std::move(ok.error()));
   auto compute = x.compute();
   if (!compute)
     return tl::unexpected(std::move(compute.error()));
@@ -92,12 +90,12 @@ int run_logits(const logits_arguments& x) {
 
 int run_perplexity(const perplexity_arguments& x) {
   signal_watch::unblock();
-  auto text = read_text_file(x.file);
-  if (!text)
-    return report(text.error());
   auto tokens = need_tokenizer(x.model.folder);
   if (!tokens)
     return report(tokens.error());
+  auto text = read_text_file(x.file);
+  if (!text)
+    return report(text.error());
   auto ids = tokens->encode(*text);
   if (!ids)
     return report(ids.error());

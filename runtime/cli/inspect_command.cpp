@@ -55,7 +55,7 @@ json tensors_json(const opened_model& model) {
 json recipe_json(const model_config& config) {
   json recipe = json::object();
   std::istringstream lines{canonical_recipe(config)};
-  auto& layers = recipe["layers"] = json::array();
+  auto layers = json::array();
   for (std::string line; std::getline(lines, line);) {
     auto space = line.find(' ');
     auto key = line.substr(0, space);
@@ -67,6 +67,7 @@ json recipe_json(const model_config& config) {
     auto parsed = json::parse(value, nullptr, false);
     recipe[key] = parsed.is_discarded() ? json(value) : parsed;
   }
+  recipe["layers"] = std::move(layers);
   return recipe;
 }
 

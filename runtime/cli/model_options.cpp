@@ -64,13 +64,27 @@ result<std::optional<tokenizer>> open_tokenizer(const std::string& folder) {
   return std::optional<tokenizer>{std::move(*loaded)};
 }
 
+result<void> need_model(const std::string& folder) {
+  if (folder.empty())
+    return fail(ec::invalid_argument,
+                "--model: which model? Give a checkpoint folder, e.g. --model "
+                "models/demo");
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder, ignored))
+    return fail(ec::not_found, "{}: no such folder", folder);
+  return {};
+}
+
 result<tokenizer> need_tokenizer(const std::string& folder) {
+  if (auto ok = need_model(folder); !ok)
+    return tl::unexpected(std::move(ok.error()));
   auto found = open_tokenizer(folder);
   if (!found)
     return tl::unexpected(std::move(found.error()));
   if (!*found)
     return fail(ec::not_found,
-                "{}: there is no tokenizer.json; give token ids with --ids",
+                "{}: there is no tokenizer.json: text cannot be used with this "
+                "model, token ids can (--ids)",
                 folder);
   return std::move(**found);
 }

@@ -30,6 +30,10 @@ struct model_options {
   kernels::lanes_options lane_options() const;
 };
 
+/// Fails with invalid_argument (none given) or not_found when `folder` is no
+/// folder.
+result<void> need_model(const std::string& folder);
+
 /// FOLDER/tokenizer.json; nothing when there is none.
 result<std::optional<tokenizer>> open_tokenizer(const std::string& folder);
 

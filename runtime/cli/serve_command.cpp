@@ -88,8 +88,9 @@ public:
     }
     options.worker_restart.shutdown = stop_limit / 2;
     if (!arguments_.head.quiet)
-      options.on_node = [](const member& x) {
-        note(fmt::format("node {}: {}", x.name, to_string(x.state)));
+      options.on_node = [this](const member& x) {
+        if (!ending_) // then they all go
+          note(fmt::format("node {}: {}", x.name, to_string(x.state)));
       };
     auto head = cluster_head::start(std::move(options));
     if (!head)
@@ -115,12 +116,15 @@ private:
                      gateway.limits().model_name, (*server)->url(),
                      head.options().cluster_listen->address,
                      head.cluster_port()));
-    signals.wait([] { return false; });
-    note("ending");
+    signals.wait([&] { return head.failure().has_value(); });
+    auto failure = head.failure();
+    ending_ = true;
+    note(failure ? "ending: " + *failure : "ending");
     (*server)->drain(drain_);
     (*server)->wait(drain_ + std::chrono::milliseconds(200));
     server->reset();
-    return save_trace(head);
+    auto code = save_trace(head);
+    return failure ? exit_failed : code;
   }
 
   int save_trace(cluster_head& head) const {
@@ -134,6 +138,7 @@ private:
   const serve_arguments& arguments_;
   std::chrono::milliseconds drain_{};
   std::atomic<bool> serving_{false};
+  std::atomic<bool> ending_{false};
 };
 
 } // namespace

@@ -115,7 +115,9 @@ std::string workers_text(const json& workers) {
     const auto pid = x.at("pid").get<int64_t>();
     const auto end = text_of(x, "last_end");
     table.add({text_of(x, "name"),
-               pid < 0 ? "not running" : fmt::format("pid {}", pid),
+               pid >= 0                       ? fmt::format("pid {}", pid)
+               : x.at("given_up").get<bool>() ? "given up"
+                                              : "not running",
                fmt::format("{} restarts", number(x, "restarts")),
                end.empty() ? "" : "last: " + end});
   }

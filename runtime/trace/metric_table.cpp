@@ -11,10 +11,6 @@ constexpr double ttft_buckets[] = {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
                                    1,     2.5,  5,     10,   25,  50,   100};
 constexpr double tpot_buckets[] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
                                    0.1,   0.25,   0.5,   1,    2.5,   5};
-// One exchange with a node, up to past a batch deadline.
-constexpr double exchange_buckets[] = {0.0001, 0.00025, 0.0005, 0.001, 0.0025,
-                                       0.005,  0.01,    0.025,  0.05,  0.1,
-                                       0.25,   0.5,     1,      2.5};
 
 constexpr auto counter = metric_kind::counter;
 constexpr auto gauge = metric_kind::gauge;
@@ -59,17 +55,15 @@ constexpr metric_family table[] = {
    "Batches sent to nodes by what became of them.",
    {"node", "outcome"}},
   {metric::remote_wait_seconds,
-   histogram,
-   "troupe_remote_wait_seconds",
-   "Time a layer waited for its remote experts.",
-   {},
-   exchange_buckets},
+   counter,
+   "troupe_remote_wait_seconds_total",
+   "Time layers waited for their remote experts.",
+   {}},
   {metric::expert_compute_seconds,
-   histogram,
-   "troupe_expert_compute_seconds",
-   "Time a node reports for computing one batch.",
-   {"node"},
-   exchange_buckets},
+   counter,
+   "troupe_expert_compute_seconds_total",
+   "Time nodes report for computing their batches.",
+   {"node"}},
   {metric::node_state,
    gauge,
    "troupe_node_state",

@@ -21,9 +21,9 @@ enum class metric : uint8_t {
   ttft_seconds,        ///< Time to first token.
   tpot_seconds,        ///< Time per output token after the first.
   pairs,               ///< {destination}: remote, local, rerouted
-  batches,             ///< {node, outcome}: answered, late, lost
-  remote_wait_seconds, ///< Time a layer waited for remote experts.
-  expert_compute_seconds, ///< {node}: compute time a node reports per batch.
+  batches,             ///< {node, outcome}: answered, failed
+  remote_wait_seconds, ///< Time layers waited for remote experts.
+  expert_compute_seconds, ///< {node}: compute time a node reports.
   node_state,             ///< {node, state}: 1 for the node's state, else 0
   node_restarts,          ///< {node}
   http_requests,          ///< {route, status}
