@@ -89,13 +89,12 @@ void backbone_state::step() {
   auto rows = scheduler_->schedule(id);
   if (!rows)
     return;
-  auto now = steady::now();
   auto& pass = pass_.emplace();
   pass.has_prompt_rows =
     std::any_of(rows->slots.begin(), rows->slots.end(),
                 [](auto& slot) { return slot.phase == slot_phase::prefill; });
   pass.work = make_work(std::move(*rows));
-  pass.started = pass.segment_started = now;
+  pass.started = pass.segment_started = now();
   if (services_.spans)
     pass.trace = {id.value, services_.spans->next_id()};
   inject_before(*pass.work);
@@ -142,7 +141,7 @@ void backbone_state::segment_ended(const segment_done& x) {
   if (!pass_ || pass_->work->rows.pass != x.pass)
     return; // of a pass that was given up
   auto& end = *x.end;
-  trace_segment(steady::now(), pass_->has_prompt_rows ? "prefill" : "decode");
+  trace_segment(now(), pass_->has_prompt_rows ? "prefill" : "decode");
   if (end.failure) {
     fail_pass(*end.failure);
     return;
@@ -157,7 +156,7 @@ void backbone_state::segment_ended(const segment_done& x) {
 }
 
 void backbone_state::ask_experts() {
-  pass_->asked = steady::now();
+  pass_->asked = now();
   send_to(self_, services_.directory->read()->router,
           route_request{pass_->request, pass_->trace});
   watch_deadline();
@@ -173,7 +172,7 @@ void backbone_state::experts_answered(const moe_done& x) {
   }
   count_pairs(x);
   pass_->request.reset();
-  pass_->segment_started = steady::now();
+  pass_->segment_started = now();
   if (!runner_->resume(pass_->work, x.response, me()))
     fail_pass({ec::overloaded, "the queue of the lanes is full"});
 }
@@ -187,7 +186,7 @@ void backbone_state::tick() {
   watching_ = false;
   if (!pass_ || pass_->request == nullptr)
     return;
-  if (steady::now() - pass_->asked >= services_.step_deadline)
+  if (now() - pass_->asked >= services_.step_deadline)
     fail_pass({ec::deadline_exceeded,
                fmt::format("layer {}: no answer of the experts in time",
                            pass_->request->layer.value)});
@@ -205,7 +204,7 @@ void backbone_state::watch_deadline() {
 // -- the end of a pass ------------------------------------------------------
 
 void backbone_state::complete(const segment_end& x) {
-  count_pass(steady::now());
+  count_pass(now());
   auto work = std::exchange(pass_, std::nullopt)->work;
   auto events = scheduler_->postprocess(work->rows, x.sampled);
   for (auto& [id, why] : x.row_failures)
@@ -271,9 +270,9 @@ void backbone_state::count_pairs(const moe_done& x) {
     });
 }
 
-void backbone_state::count_pass(time_point now) {
+void backbone_state::count_pass(time_point ended) {
   auto& pass = *pass_;
-  auto took = now - pass.started;
+  auto took = ended - pass.started;
   auto prompt = pass.has_prompt_rows;
   services_.stats->update([&](statistics& all) {
     ++all.passes;
@@ -287,7 +286,7 @@ void backbone_state::count_pass(time_point now) {
     });
 }
 
-void backbone_state::trace_segment(time_point now, std::string what) {
+void backbone_state::trace_segment(time_point ended, std::string what) {
   if (!services_.spans)
     return;
   span x;
@@ -296,10 +295,14 @@ void backbone_state::trace_segment(time_point now, std::string what) {
   x.context = {pass_->trace.trace, services_.spans->next_id()};
   x.parent = pass_->trace.span;
   x.start = pass_->segment_started;
-  x.end = now;
+  x.end = ended;
   x.pass = pass_->work->rows.pass;
   x.args[0] = {"rows", static_cast<int64_t>(pass_->work->rows.rows.size())};
   services_.spans->record(std::move(x));
+}
+
+time_point backbone_state::now() const {
+  return self_->clock().now();
 }
 
 caf::strong_actor_ptr backbone_state::me() const {

@@ -88,9 +88,11 @@ private:
   void finish(sequence_id id, finish_reason reason,
               std::optional<error> why = std::nullopt);
   void fail_pass(const error& why);
-  void count_pass(time_point now);
-  void trace_segment(time_point now, std::string what);
+  void count_pass(time_point ended);
+  void trace_segment(time_point ended, std::string what);
   void watch_deadline();
+  /// The actor system's clock: `steady`, or a virtual one in tests.
+  time_point now() const;
   caf::strong_actor_ptr me() const;
 
   self_ptr self_ = nullptr;

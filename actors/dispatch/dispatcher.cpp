@@ -44,12 +44,12 @@ void dispatcher_state::init(self_ptr self, dispatch_options options,
 
 void dispatcher_state::start(const dispatch_request& x) {
   row_bytes_ = x.request->rows->row_bytes();
-  apply(core_->start(steady::now(), x, *view()));
+  apply(core_->start(now(), x, *view()));
 }
 
 void dispatcher_state::reply(const expert_reply& x) {
   take_credit(x);
-  auto effects = core_->reply(steady::now(), x, *view());
+  auto effects = core_->reply(now(), x, *view());
   apply(std::move(effects));
 }
 
@@ -67,12 +67,16 @@ void dispatcher_state::take_credit(const expert_reply& x) {
 }
 
 void dispatcher_state::lost(const node_lost& x) {
-  apply(core_->node_lost(steady::now(), x, *view()));
+  apply(core_->node_lost(now(), x, *view()));
 }
 
 void dispatcher_state::tick() {
   watching_ = false;
-  apply(core_->expire(steady::now(), *view()));
+  apply(core_->expire(now(), *view()));
+}
+
+time_point dispatcher_state::now() const {
+  return self_->clock().now();
 }
 
 std::shared_ptr<const cluster_snapshot> dispatcher_state::view() const {
@@ -92,8 +96,7 @@ void dispatcher_state::apply(dispatch_effects effects) {
     // The peer is gone or does not keep up: no need to wait for a deadline.
     node_late late{x.destination, x.batch.header.node_incarnation};
     report_late(late);
-    apply(
-      core_->node_lost(steady::now(), {late.node, late.incarnation}, *view()));
+    apply(core_->node_lost(now(), {late.node, late.incarnation}, *view()));
   }
   auto known = services_.directory->read();
   for (auto& x : effects.done)

@@ -38,6 +38,8 @@ public:
 private:
   using self_ptr = dispatcher_actor::stateful_pointer<dispatcher_state>;
 
+  /// The actor system's clock: `steady`, or a virtual one in tests.
+  time_point now() const;
   std::shared_ptr<const cluster_snapshot> view() const;
   void take_credit(const expert_reply& x);
   void apply(dispatch_effects effects);
