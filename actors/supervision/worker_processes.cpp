@@ -5,7 +5,7 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <utility>
@@ -20,37 +20,53 @@ namespace {
 /// from the connection; this only delays the restart.
 constexpr auto watch_interval = std::chrono::milliseconds(10);
 
-/// The file actions and attributes of posix_spawn, freed at the end of scope.
-class spawn_setup {
-public:
-  explicit spawn_setup(int input) {
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null",
-                                     O_WRONLY, 0);
-    // The head blocks the signals it waits for; its children must not. A
-    // terminal's Ctrl-C is the head's affair: children get a group of their
-    // own.
-    sigset_t none;
-    sigemptyset(&none);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-  }
-
-  ~spawn_setup() {
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-  }
-
-  spawn_setup(const spawn_setup&) = delete;
-  spawn_setup& operator=(const spawn_setup&) = delete;
-
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
+/// What a new process needs to know before it becomes the worker.
+struct child_start {
+  int input;    ///< Becomes its standard input.
+  int output;   ///< Becomes its standard output.
+  pid_t parent; ///< With which it ends.
+  char** arguments;
 };
+
+/// The first steps of a new process, which shares its parent's memory until the
+/// last one: system calls only. It is tied to its parent before it is anything
+/// else, so that there is no moment in which it could be left behind, not even
+/// frozen. `failure` gets the reason when it cannot become the worker.
+[[noreturn]] void become_worker(const child_start& x, volatile int& failure) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != x.parent)
+    _exit(1);
+  // A terminal's Ctrl-C is the head's affair: children get a group of their
+  // own.
+  setpgid(0, 0);
+  if (x.input == STDIN_FILENO)
+    fcntl(STDIN_FILENO, F_SETFD, 0);
+  else
+    dup2(x.input, STDIN_FILENO);
+  dup2(x.output, STDOUT_FILENO);
+  // The head blocks the signals it waits for; its children must not.
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  execve("/proc/self/exe", x.arguments, environ);
+  failure = errno;
+  _exit(1);
+}
+
+/// Returns the new process. Fails with io.
+result<pid_t> start_child(const child_start& x) {
+  volatile int failure = 0;
+  auto pid = vfork(); // returns here when the child is the worker, or has ended
+  if (pid == 0)
+    become_worker(x, failure);
+  if (pid < 0)
+    failure = errno;
+  else if (failure != 0)
+    waitpid(pid, nullptr, 0);
+  if (failure != 0)
+    return fail(ec::io, "cannot start: {}", std::strerror(failure));
+  return pid;
+}
 
 std::string describe(int wait_status) {
   if (WIFSIGNALED(wait_status))
@@ -103,16 +119,16 @@ result<void> worker_processes::spawn(child& x) {
   for (auto& text : x.spec.arguments)
     arguments.push_back(text.data());
   arguments.push_back(nullptr);
-  spawn_setup setup{ends[0]};
-  auto failed = posix_spawn(&x.status.pid, "/proc/self/exe", &setup.actions,
-                            &setup.attributes, arguments.data(), environ);
+  auto output = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  auto started = start_child({ends[0], output, getpid(), arguments.data()});
   close(ends[0]);
-  if (failed != 0) {
-    x.status.pid = -1;
+  if (output >= 0)
+    close(output);
+  if (!started) {
     close(ends[1]);
-    return fail(ec::io, "worker {}: cannot start: {}", x.spec.name,
-                std::strerror(failed));
+    return wrap("worker " + x.spec.name, std::move(started.error()));
   }
+  x.status.pid = *started;
   x.input = ends[1];
   x.waiting = false;
   return {};
