@@ -40,8 +40,8 @@ private:
 };
 
 answer_printer::answer_printer(printer_options options,
-                               std::function<void()> on_finished)
-  : options_(std::move(options)), on_finished_(std::move(on_finished)) {
+                               std::function<void()> on_changed)
+  : options_(std::move(options)), on_changed_(std::move(on_changed)) {
   // nop
 }
 
@@ -60,7 +60,16 @@ answer_printer::add(const sampling_params& params) {
 }
 
 void answer_printer::token(size_t prompt, token_id id) {
-  std::lock_guard guard{mutex_};
+  {
+    std::lock_guard guard{mutex_};
+    show(prompt, id);
+    if (std::ferror(stdout) == 0 || std::exchange(output_failed_, true))
+      return;
+  }
+  on_changed_();
+}
+
+void answer_printer::show(size_t prompt, token_id id) {
   auto& x = answers_[prompt];
   auto text = x.stream ? x.stream->push(id).text : std::string{};
   x.ids.push_back(id);
@@ -87,7 +96,7 @@ void answer_printer::finished(size_t prompt, finish_reason reason,
     if (x.stream && options_.format == answer_format::text)
       emit(x, x.stream->flush());
   }
-  on_finished_();
+  on_changed_();
 }
 
 void answer_printer::emit(answer& x, const std::string& text) {
@@ -98,6 +107,11 @@ void answer_printer::emit(answer& x, const std::string& text) {
   }
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
+}
+
+bool answer_printer::output_failed() const {
+  std::lock_guard guard{mutex_};
+  return output_failed_;
 }
 
 bool answer_printer::all_finished() const {

@@ -25,7 +25,7 @@ struct printer_options {
 /// The answers of one `generate`: makes a sink for each prompt.
 class answer_printer {
 public:
-  answer_printer(printer_options options, std::function<void()> on_finished);
+  answer_printer(printer_options options, std::function<void()> on_changed);
 
   /// Adds the next prompt and returns its sink. Fails like `text_stream::make`.
   /// The sink must not outlive the printer.
@@ -33,6 +33,9 @@ public:
 
   /// True when every prompt is finished.
   bool all_finished() const;
+
+  /// True once standard output took no more, e.g. because its reader has left.
+  bool output_failed() const;
 
   /// Prints what remains: the texts of several prompts, or the "done" objects
   /// with `statistics` (a JSON object). Returns the first error, if any.
@@ -48,15 +51,17 @@ private:
     std::optional<error> why;
   };
 
+  void show(size_t prompt, token_id id);
   void token(size_t prompt, token_id id);
   void finished(size_t prompt, finish_reason reason,
                 const std::optional<error>& why);
   void emit(answer& x, const std::string& text);
 
   const printer_options options_;
-  const std::function<void()> on_finished_;
+  const std::function<void()> on_changed_;
   mutable std::mutex mutex_;
   std::vector<answer> answers_;
+  bool output_failed_ = false;
 };
 
 } // namespace troupe::cli

@@ -61,6 +61,7 @@ public:
 private:
   int answer(cluster_head& head, answer_printer& printer,
              std::vector<generation_request> requests) {
+    std::vector<sequence_id> ids;
     for (auto& request : requests) {
       auto sink = printer.add(request.params);
       if (!sink)
@@ -68,9 +69,18 @@ private:
       auto id = head.submit(std::move(request), std::move(*sink));
       if (!id)
         return report(id.error());
+      ids.push_back(*id);
     }
-    signals_.wait([&] { return printer.all_finished() || head.failure(); });
-    auto interrupted = !printer.all_finished();
+    signals_.wait([&] {
+      return printer.all_finished() || printer.output_failed() ||
+             head.failure();
+    });
+    // What goes wrong with the output is said at the end of the program.
+    auto interrupted = !printer.all_finished() && !printer.output_failed();
+    // Nothing follows the "done" lines.
+    if (!printer.all_finished())
+      for (auto id : ids)
+        head.cancel(id);
     auto stats = head.stats();
     auto nodes = head.cluster();
     auto failure = printer.finish(statistics_json(stats, *nodes));

@@ -7,6 +7,8 @@
 
 #include <cstdio>
 #include <exception>
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace {
 
@@ -18,10 +20,29 @@ constexpr auto description =
   "  troupe generate --model models/demo --prompt \"It is\" --workers 3\n"
   "  troupe serve --model models/demo\n";
 
+/// A file that is closed at the start would lend its number to a socket, and
+/// what is printed would go to a peer.
+void open_standard_files() {
+  for (auto number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(number, F_GETFD) < 0)
+      std::ignore = open("/dev/null", O_RDWR);
+}
+
+/// The exit code of a command, unless its output was lost.
+int with_output_checked(int code) {
+  using namespace troupe::cli;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0)
+    return code;
+  note("standard output: not all could be written; is its reader gone, or the "
+       "disk full?");
+  return exit_failed;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
   using namespace troupe::cli;
+  open_standard_files();
   signal_watch::block();
   CLI::App app{description, "troupe"};
   app.set_version_flag("--version", std::string{troupe::version_text});
@@ -38,7 +59,7 @@ int main(int argc, char** argv) {
   add_bench(app, chosen);
   try {
     app.parse(argc, argv);
-    return chosen();
+    return with_output_checked(chosen());
   } catch (const CLI::ParseError& x) {
     return app.exit(x) == 0 ? exit_done : exit_usage;
   } catch (const std::bad_alloc&) {
