@@ -9,7 +9,7 @@ namespace troupe::testing {
 namespace {
 
 constexpr auto choices = {token_choice::greedy, token_choice::sampled};
-constexpr auto dtypes = {"f32", "bf16"};
+constexpr auto dtypes = {"bf16", "f32"};
 constexpr auto chunks = {1u, 7u, 64u, 0u};
 constexpr auto isas = {"amx", "avx512", "avx2"};
 
