@@ -26,7 +26,7 @@ void failure_detector::heartbeat(time_point now) {
 }
 
 void failure_detector::missed_deadline(time_point now) {
-  suspect_until_ = now + options_.probation;
+  missed_at_ = now;
 }
 
 void failure_detector::connection_lost() {
@@ -37,7 +37,10 @@ node_state failure_detector::state(time_point now) const {
   auto silence = now - last_heartbeat_;
   if (lost_ || silence > options_.dead_after)
     return node_state::dead;
-  if (silence > options_.suspect_after || now < suspect_until_)
+  // A frozen node has sent a heartbeat just before: only later ones count.
+  auto on_probation = missed_at_ && (now < *missed_at_ + options_.probation ||
+                                     last_heartbeat_ <= *missed_at_);
+  if (silence > options_.suspect_after || on_probation)
     return node_state::suspect;
   return node_state::alive;
 }

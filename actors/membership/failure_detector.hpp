@@ -5,7 +5,7 @@
 //   no heartbeat for dead_after          -> dead
 //   no heartbeat for suspect_after       -> suspect
 //   a batch missed its deadline          -> suspect, until `probation` has
-//                                           passed with heartbeats arriving
+//                                           passed and a heartbeat came since
 //   otherwise                            -> alive
 //
 // A dead node stays dead: it comes back as a new incarnation, with a new
@@ -16,6 +16,7 @@
 #include "runtime/clock.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace troupe {
@@ -57,7 +58,7 @@ public:
 private:
   options options_;
   time_point last_heartbeat_;
-  time_point suspect_until_{};
+  std::optional<time_point> missed_at_;
   bool lost_ = false;
 };
 

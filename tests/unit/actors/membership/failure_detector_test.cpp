@@ -41,6 +41,14 @@ BOOST_AUTO_TEST_CASE(a_missed_deadline_keeps_a_node_suspect_for_probation) {
   BOOST_TEST((x.state(t0 + 1100ms) == node_state::alive));
 }
 
+BOOST_AUTO_TEST_CASE(probation_does_not_end_without_a_heartbeat) {
+  failure_detector x{{1500ms, 5s, 1s}, t0};
+  x.missed_deadline(t0 + 100ms);
+  BOOST_TEST((x.state(t0 + 1200ms) == node_state::suspect));
+  x.heartbeat(t0 + 1300ms);
+  BOOST_TEST((x.state(t0 + 1300ms) == node_state::alive));
+}
+
 BOOST_AUTO_TEST_CASE(a_lost_connection_is_death_at_once_and_for_good) {
   auto x = make_detector();
   x.connection_lost();
