@@ -102,7 +102,7 @@ struct step_retry {
 
 /// NODE's loading job -> NODE.
 struct experts_loaded {
-  uint64_t map_version = 0;
+  uint64_t load = 0; ///< Which job it was.
   std::optional<error> failure;
 };
 

@@ -37,6 +37,24 @@ void peer_link::credit(uint64_t bytes) {
   std::lock_guard guard{mutex_};
   in_flight_bytes_ -= static_cast<size_t>(
     std::min(bytes, static_cast<uint64_t>(in_flight_bytes_)));
+  ++credits_;
+  pump();
+}
+
+void peer_link::tick(time_point now) {
+  std::lock_guard guard{mutex_};
+  if (queue_.empty() || credits_ != credits_seen_) {
+    credits_seen_ = credits_;
+    waiting_since_ = now;
+  } else if (now - waiting_since_ >= options_.patience) {
+    in_flight_bytes_ = 0;
+    waiting_since_ = now;
+    pump();
+  }
+}
+
+/// Sends what has room. @pre The lock is held.
+void peer_link::pump() {
   while (!queue_.empty()) {
     auto& next = queue_.front();
     if (in_flight_bytes_ != 0 &&

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "actors/messages.hpp"
+#include "runtime/clock.hpp"
 
 #include <caf/actor_control_block.hpp>
 #include <caf/message.hpp>
@@ -42,6 +43,7 @@ public:
     caf::strong_actor_ptr control;
     size_t window_bytes = size_t{8} << 20;
     size_t queue_bytes_max = size_t{512} << 20;
+    duration patience = std::chrono::seconds(20);
   };
 
   explicit peer_link(options x);
@@ -58,6 +60,10 @@ public:
 
   /// Notes payload that came from the peer; tells it when enough is due.
   void received(uint64_t bytes);
+
+  /// Call it now and then: credit that has not come for `patience` is lost (the
+  /// receiver ended with the message in its mailbox) and taken as given.
+  void tick(time_point now);
 
   /// Forgets what is queued; nothing is sent any more.
   void close();
@@ -76,6 +82,8 @@ protected:
   virtual void deliver(const parcel& x);
 
 private:
+  void pump();
+
   const options options_;
   mutable std::mutex mutex_;
   std::deque<parcel> queue_;
@@ -84,6 +92,9 @@ private:
   uint64_t sent_bytes_ = 0;
   uint64_t received_bytes_ = 0;
   uint64_t credit_due_bytes_ = 0;
+  uint64_t credits_ = 0;      ///< Times that credit came.
+  uint64_t credits_seen_ = 0; ///< At `waiting_since_`.
+  time_point waiting_since_{};
   bool closed_ = false;
 };
 

@@ -14,12 +14,12 @@ constexpr auto deadline_resolution = std::chrono::seconds(1);
 
 } // namespace
 
-bool backbone_state::init(self_ptr self, backbone_services services) {
+result<void> backbone_state::init(self_ptr self, backbone_services services) {
   self_ = self;
   services_ = std::move(services);
   auto cache = kv_cache::make(services_.weights->config, services_.cache);
   if (!cache)
-    return false;
+    return tl::unexpected(std::move(cache.error()));
   blocks_ =
     std::make_unique<block_manager>(cache->blocks(), cache->block_tokens());
   runner_ = std::make_shared<pass_runner>(services_.weights, std::move(*cache),
@@ -29,7 +29,7 @@ bool backbone_state::init(self_ptr self, backbone_services services) {
   for (auto& x : services_.ledger->unfinished())
     admit(x);
   step();
-  return true;
+  return {};
 }
 
 // -- sequences --------------------------------------------------------------
@@ -212,6 +212,8 @@ void backbone_state::complete(const segment_end& x) {
   for (auto& event : events)
     if (services_.ledger->running(event.sequence))
       accept(event);
+    else // cancelled; the message that said so may be lost
+      finish(event.sequence, finish_reason::cancelled);
   step();
 }
 
@@ -274,15 +276,20 @@ void backbone_state::count_pass(time_point ended) {
   auto& pass = *pass_;
   auto took = ended - pass.started;
   auto prompt = pass.has_prompt_rows;
+  auto phase_of = [&](const batch_row& row) {
+    return pass.work->rows.slots[row.slot].phase;
+  };
   services_.stats->update([&](statistics& all) {
     ++all.passes;
     (prompt ? all.prefill_time : all.decode_time) += took;
-    (prompt ? all.prefill_tokens : all.decode_tokens) +=
-      prompt ? pass.work->rows.rows.size() : pass.work->choices.size();
+    for (auto& row : pass.work->rows.rows)
+      ++(phase_of(row) == slot_phase::prefill ? all.prefill_tokens
+                                              : all.decode_tokens);
   });
   for (auto& slot : pass.work->rows.slots)
     services_.totals->update(slot.sequence, [&](sequence_total& all) {
-      (prompt ? all.prefill_time : all.decode_time) += took;
+      (slot.phase == slot_phase::prefill ? all.prefill_time
+                                         : all.decode_time) += took;
     });
 }
 
@@ -313,9 +320,9 @@ backbone_actor::behavior_type
 backbone(backbone_actor::stateful_pointer<backbone_state> self,
          backbone_services services) {
   use_quiet_handlers(*self);
-  if (!self->state.init(self, std::move(services))) {
-    self->quit(caf::make_error(caf::sec::runtime_error,
-                               std::string{"no memory for the KV cache"}));
+  if (auto ok = self->state.init(self, std::move(services)); !ok) {
+    self->quit(
+      caf::make_error(caf::sec::runtime_error, std::move(ok.error().message)));
     return backbone_actor::behavior_type::make_empty_behavior();
   }
   return {

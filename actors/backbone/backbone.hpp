@@ -51,9 +51,9 @@ class backbone_state {
 public:
   static inline const char* name = "backbone";
 
-  /// Returns false when there is no memory for the KV cache.
-  bool init(backbone_actor::stateful_pointer<backbone_state> self,
-            backbone_services services);
+  /// Fails with out_of_memory when the KV cache cannot be made.
+  result<void> init(backbone_actor::stateful_pointer<backbone_state> self,
+                    backbone_services services);
 
   void open(sequence_id id);
   void cancel(sequence_id id);

@@ -10,7 +10,7 @@ namespace troupe {
 
 namespace {
 
-/// More attempts than this at one pass mean that every destination fails.
+/// After so many reroutings of one pass no node gets its pairs any more.
 constexpr uint32_t attempts_max = 16;
 
 shared_bytes all_rows(const hidden_ptr& rows) {
@@ -91,13 +91,16 @@ dispatch_effects dispatch_core::reply(time_point now, const expert_reply& x,
   }
   auto& batch = i->second;
   auto pass = batch.pass;
+  auto seen = view;
   if (x.failure != 0) {
     if (batch.plan.destination == local_node) {
       fail_pass(pass, error{failure_code(x.failure), x.message}, out);
       return out;
     }
+    distrust(batch, seen, out);
     give_up(now, i, batch_outcome::kind::refused, x.message, out);
   } else if (!fits(batch, x)) {
+    distrust(batch, seen, out);
     give_up(now, i, batch_outcome::kind::refused,
             fmt::format("a reply of {} bytes for pair {} does not fit a batch "
                         "of {} pairs",
@@ -109,7 +112,7 @@ dispatch_effects dispatch_core::reply(time_point now, const expert_reply& x,
       close(now, i, x, out);
   }
   for (auto& [id, pairs] : std::exchange(to_reroute_, {}))
-    reroute(now, id, std::move(pairs), view, out);
+    reroute(now, id, std::move(pairs), seen, out);
   return out;
 }
 
@@ -143,10 +146,7 @@ dispatch_effects dispatch_core::expire(time_point now,
       hopeless.push_back(batch.pass);
       continue;
     }
-    out.late.push_back({node, batch.incarnation});
-    if (auto known = seen.find(node);
-        known != nullptr && known->incarnation == batch.incarnation)
-      seen.nodes[node.value - 1].state = node_state::suspect;
+    distrust(batch, seen, out);
     give_up(now, current, batch_outcome::kind::late, {}, out);
   }
   for (auto& [id, pairs] : std::exchange(to_reroute_, {}))
@@ -158,6 +158,17 @@ dispatch_effects dispatch_core::expire(time_point now,
                            options_.layer.value)},
               out);
   return out;
+}
+
+/// The batch's node gets nothing more for now: not in `seen`, and MEMBERSHIP
+/// hears of it.
+void dispatch_core::distrust(const open_batch& batch, cluster_snapshot& seen,
+                             dispatch_effects& out) const {
+  auto node = batch.plan.destination;
+  out.late.push_back({node, batch.incarnation});
+  auto known = seen.find(node);
+  if (known != nullptr && known->incarnation == batch.incarnation)
+    seen.nodes[node.value - 1].state = node_state::suspect;
 }
 
 std::optional<time_point> dispatch_core::next_deadline() const {
@@ -314,21 +325,19 @@ void dispatch_core::reroute(time_point now, pass_id pass,
   if (i == passes_.end())
     return; // failed meanwhile
   auto& state = i->second;
-  if (++state.attempts > attempts_max) {
-    fail_pass(pass,
-              {ec::node_down, fmt::format("layer {}: gave up after {} attempts",
-                                          options_.layer.value, attempts_max)},
-              out);
-    return;
-  }
-  auto planned = plan_reroute(pairs, options_.layer, state.choice->top_k, view,
+  // Enough of trying: from here on only the head's own experts count.
+  auto seen = view;
+  if (++state.attempts > attempts_max)
+    for (auto& node : seen.nodes)
+      node.state = node_state::suspect;
+  auto planned = plan_reroute(pairs, options_.layer, state.choice->top_k, seen,
                               options_.fallback);
   if (!planned) {
     fail_pass(pass, std::move(planned.error()), out);
     return;
   }
   for (auto& batch : *planned)
-    send(now, pass, std::move(batch), view, out);
+    send(now, pass, std::move(batch), seen, out);
 }
 
 // -- the end of a pass ----------------------------------------------------

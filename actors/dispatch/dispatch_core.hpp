@@ -136,6 +136,8 @@ private:
             const cluster_snapshot& view, dispatch_effects& out);
   expert_batch make_batch(batch_id id, const open_batch& x,
                           const cluster_snapshot& view) const;
+  void distrust(const open_batch& batch, cluster_snapshot& seen,
+                dispatch_effects& out) const;
   void fill(open_batch& batch, const expert_reply& x);
   bool fits(const open_batch& batch, const expert_reply& x) const;
   void close(time_point now, batch_map::iterator batch, const expert_reply& x,

@@ -106,7 +106,7 @@ void dispatcher_state::apply(dispatch_effects effects) {
 
 void dispatcher_state::report_late(const node_late& x) {
   // Published here and now: the next layer must not wait for this node again.
-  set_state(*services_.view, x.node, x.incarnation, node_state::suspect);
+  suspect(*services_.view, x.node, x.incarnation);
   send_to(self_, services_.directory->read()->membership, x);
 }
 

@@ -76,14 +76,17 @@ result<void> cluster_head::impl::run() {
   change.wait_for(guard, std::chrono::seconds(30), [this] {
     auto known = directory->read();
     std::lock_guard door_guard{door_mutex};
-    return door != nullptr && known->backbone != nullptr &&
-           known->membership != nullptr;
+    return fatal.has_value() ||
+           (door != nullptr && known->backbone != nullptr &&
+            known->membership != nullptr);
   });
+  auto failed_already = fatal;
   guard.unlock();
+  if (failed_already)
+    return fail(ec::out_of_memory, "the head cannot start: {}",
+                *failed_already);
   if (directory->read()->backbone == nullptr)
-    return fail(ec::out_of_memory,
-                "no memory for a KV cache of {} MiB; ask for less",
-                options.cache.bytes_max >> 20);
+    return fail(ec::deadline_exceeded, "the head's actors do not start");
   if (auto ok = listen_for_nodes(); !ok)
     return ok;
   return start_workers();
@@ -166,28 +169,34 @@ void cluster_head::impl::inject(const node_fault_order& x) {
 bool cluster_head::wait_for_nodes(duration limit,
                                   const std::function<bool()>& give_up) {
   auto deadline = steady::now() + limit;
-  auto all_serve = [this] {
-    auto now = impl_->view->read();
-    size_t serving = 0;
-    for (auto& name : impl_->options.expected_nodes)
-      for (auto& node : now->nodes)
-        if (node.name == name && node.state == node_state::alive)
-          ++serving;
-    return serving == impl_->options.expected_nodes.size();
+  // Nobody waits for a local process that failed too often.
+  auto given_up = [this](const std::string& name) {
+    auto all = workers();
+    return std::any_of(all.begin(), all.end(),
+                       [&](auto& x) { return x.name == name && x.given_up; });
   };
-  auto all_given_up = [this] {
-    auto status = workers();
-    return !status.empty() && std::all_of(status.begin(), status.end(),
-                                          [](auto& x) { return x.given_up; });
+  size_t serving = 0;
+  auto all_settled = [&] {
+    auto now = impl_->view->read();
+    auto settled = true;
+    serving = 0;
+    for (auto& name : impl_->options.expected_nodes) {
+      auto alive =
+        std::any_of(now->nodes.begin(), now->nodes.end(), [&](auto& node) {
+          return node.name == name && node.state == node_state::alive;
+        });
+      serving += alive ? 1 : 0;
+      settled = settled && (alive || given_up(name));
+    }
+    return settled;
   };
   std::unique_lock guard{impl_->change_mutex};
-  while (!all_serve()) {
-    if (steady::now() >= deadline || impl_->fatal || (give_up && give_up()) ||
-        all_given_up())
+  while (!all_settled()) {
+    if (steady::now() >= deadline || impl_->fatal || (give_up && give_up()))
       return false;
     impl_->change.wait_for(guard, std::chrono::milliseconds(20));
   }
-  return true;
+  return serving == impl_->options.expected_nodes.size();
 }
 
 // -- requests ---------------------------------------------------------------
@@ -211,8 +220,14 @@ result<sequence_id> cluster_head::submit(generation_request request,
   if (!id)
     return id;
   impl_->totals->open(*id);
-  std::lock_guard guard{impl_->door_mutex};
-  send_from_outside(impl_->door, sequence_opened{*id});
+  {
+    std::lock_guard guard{impl_->door_mutex};
+    send_from_outside(impl_->door, sequence_opened{*id});
+  }
+  // A failure after this check finds the request in the ledger.
+  if (auto why = failure())
+    std::ignore = impl_->ledger->finish(*id, finish_reason::failed,
+                                        error{ec::internal, *why});
   return id;
 }
 

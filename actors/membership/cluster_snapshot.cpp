@@ -14,6 +14,15 @@ bool cluster_snapshot::serves(node_id id) const {
   return node != nullptr && node->state == node_state::alive;
 }
 
+void suspect(cluster_view& view, node_id id, uint64_t incarnation) {
+  view.update([&](cluster_snapshot& x) {
+    auto node = x.find(id);
+    if (node != nullptr && node->incarnation == incarnation &&
+        node->state == node_state::alive)
+      x.nodes[id.value - 1].state = node_state::suspect;
+  });
+}
+
 bool set_state(cluster_view& view, node_id id, uint64_t incarnation,
                node_state state) {
   auto changed = false;

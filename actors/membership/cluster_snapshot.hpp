@@ -36,6 +36,9 @@ struct cluster_snapshot {
 
 using cluster_view = published<cluster_snapshot>;
 
+/// Turns an alive node into a suspect one; other states stay as they are.
+void suspect(cluster_view& view, node_id id, uint64_t incarnation);
+
 /// Sets the state of one incarnation; does nothing if another one holds the
 /// name by now. Returns whether the state changed.
 bool set_state(cluster_view& view, node_id id, uint64_t incarnation,

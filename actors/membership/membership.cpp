@@ -120,8 +120,10 @@ result<node_id> membership_state::admit(const node_join& x, hello& theirs) {
 
 void membership_state::make_map() {
   std::vector<node_id> slots;
+  // Expected nodes keep their share while they are away; guests do not.
   for (auto& x : table_->members())
-    slots.push_back(x.id);
+    if (x.expected || x.state != node_state::dead)
+      slots.push_back(x.id);
   auto version = wanted_map_ ? wanted_map_->version() + 1 : 1;
   auto spec = services_.placement;
   // Weights speak of the expected nodes; guests share alike.
@@ -206,6 +208,8 @@ void membership_state::down(const caf::actor_addr& node) {
 
 void membership_state::tick() {
   update();
+  for (auto& [id, to] : connections_)
+    to.link->tick(steady::now());
   self_->delayed_send(self_, tick_interval, deadline_tick{});
 }
 

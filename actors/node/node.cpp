@@ -90,6 +90,8 @@ void node_state_machine::retry() {
 }
 
 void node_state_machine::welcome(const node_welcome& x) {
+  if (head_ == nullptr || id_ != 0)
+    return; // the answer to an older hello
   auto theirs = decode_hello(x.hello.bytes());
   if (!theirs) {
     lose_head(theirs.error().message);
@@ -103,7 +105,6 @@ void node_state_machine::welcome(const node_welcome& x) {
     lose_head(ok.error().message);
     return;
   }
-  attempts_ = 0;
   id_ = x.id;
   incarnation_ = x.incarnation;
   heartbeat_ =
@@ -155,6 +156,8 @@ void node_state_machine::tick() {
     lose_head("the head does not answer the hello");
   if (head_ == nullptr && !dialing_ && now >= next_dial_)
     dial();
+  if (uplink_)
+    uplink_->tick(now);
   auto wait = id_ == 0 ? duration{idle_tick} : heartbeat_;
   beat();
   self_->delayed_send(self_, wait, deadline_tick{});
@@ -169,8 +172,10 @@ void node_state_machine::beat() {
 // -- experts ----------------------------------------------------------------
 
 void node_state_machine::start_shards() {
+  auto restart = services_.restart;
   for (size_t i = 0; i < services_.limits.layers.size(); ++i) {
-    shards_.push_back({nullptr, restart_policy{services_.restart}});
+    restart.seed = i;
+    shards_.push_back({nullptr, restart_policy{restart}});
     start_shard(i);
   }
 }
@@ -239,6 +244,13 @@ void node_state_machine::assignment(const node_assignment& x) {
   holds next(layers.size(), std::vector<bool>(x.experts));
   for (size_t i = 0; i < size; ++i)
     next[i / x.experts][i % x.experts] = x.holds.data()[i] != std::byte{0};
+  // Batches planned with the map before may still be on their way.
+  services_.store->retain([&](layer_index layer, expert_id expert) {
+    auto i = static_cast<size_t>(
+      std::lower_bound(layers.begin(), layers.end(), layer) - layers.begin());
+    return next[i][expert.value] ||
+           (!wanted_.empty() && wanted_[i][expert.value]);
+  });
   wanted_ = std::move(next);
   load(x.map_version);
 }
@@ -248,24 +260,25 @@ void node_state_machine::load(uint64_t map_version) {
   report(node_event::loading, fmt::format("map {}", map_version));
   auto me = caf::actor_cast<caf::strong_actor_ptr>(self_);
   auto posted = services_.lanes->post(
-    [me, map_version, store = services_.store, wanted = wanted_,
+    [me, load = ++loads_, store = services_.store, wanted = wanted_,
      layers = services_.limits.layers, lanes = services_.lanes] {
       send_from_outside(
-        me, experts_loaded{map_version,
-                           load_experts(*store, layers, wanted, *lanes)});
+        me, experts_loaded{load, load_experts(*store, layers, wanted, *lanes)});
     });
   if (!posted)
     lose_head("the queue of the lanes is full");
 }
 
 void node_state_machine::loaded(const experts_loaded& x) {
-  if (x.map_version != wanted_map_)
-    return; // a newer assignment came meanwhile
+  if (x.load != loads_ || head_ == nullptr)
+    return; // a newer assignment came meanwhile, or the head is gone
   if (x.failure) {
-    lose_head(x.failure->message);
+    report(node_event::failed, x.failure->message);
+    lose_head({});
     return;
   }
-  loaded_map_ = x.map_version;
+  attempts_ = 0;
+  loaded_map_ = wanted_map_;
   send_ready();
 }
 

@@ -25,7 +25,14 @@
 namespace troupe {
 
 /// What a node tells its operator.
-enum class node_event : uint8_t { connecting, refused, loading, serving, lost };
+enum class node_event : uint8_t {
+  connecting,
+  refused,
+  loading,
+  failed, ///< The assigned experts cannot be loaded.
+  serving,
+  lost,
+};
 
 struct node_services {
   hello self;
@@ -94,6 +101,7 @@ private:
   holds wanted_;
   uint64_t wanted_map_ = 0;
   uint64_t loaded_map_ = 0;
+  uint64_t loads_ = 0; ///< Loading jobs so far; only the last one counts.
   std::vector<shard_slot> shards_; ///< By MoE layer.
   time_point next_dial_;
   time_point joined_at_; ///< When the hello was sent.

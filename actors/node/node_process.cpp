@@ -51,6 +51,19 @@ node_process::node_process(node_process_options x, model_ptr model)
   services.report = options_.report;
   node_ = caf::actor_cast<caf::strong_actor_ptr>(
     cluster_->system().spawn(node, std::move(services)));
+  failure_ = std::make_shared<published<std::string>>();
+  auto system = &cluster_->system();
+  caf::actor_cast<caf::actor>(node_)->attach_functor(
+    [system, failure = failure_](const caf::error& why) {
+      failure->update([&](std::string& text) {
+        text = why ? system->render(why) : "the node actor has ended";
+      });
+    });
+}
+
+std::optional<std::string> node_process::failure() const {
+  auto why = failure_->read();
+  return why->empty() ? std::nullopt : std::optional{*why};
 }
 
 void node_process::stop(duration limit, int exit_code) {

@@ -4,8 +4,10 @@
 
 #include "actors/node/node.hpp"
 #include "runtime/model/opened_model.hpp"
+#include "runtime/published.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace troupe {
@@ -31,6 +33,9 @@ public:
   /// `open_model` fails with, and invalid_argument for a bad name.
   static result<std::unique_ptr<node_process>> start(node_process_options x);
 
+  /// Why the NODE actor has ended by itself; nothing while all is well.
+  std::optional<std::string> failure() const;
+
   /// Ends the actors within `limit`; else the process ends by _exit(exit_code).
   void stop(duration limit, int exit_code);
 
@@ -42,6 +47,8 @@ private:
   std::unique_ptr<kernels::lanes> lanes_;
   std::unique_ptr<cluster_system> cluster_;
   caf::strong_actor_ptr node_;
+  /// Shared with the actor, which outlives no `stop` but may end before it.
+  std::shared_ptr<published<std::string>> failure_;
 };
 
 } // namespace troupe

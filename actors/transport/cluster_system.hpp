@@ -22,7 +22,7 @@
 namespace troupe {
 
 struct cluster_options {
-  size_t scheduler_threads = 2; ///< 1 or 2: actors neither compute nor block.
+  size_t scheduler_threads = 1; ///< 1 or 2: actors neither compute nor block.
   size_t max_throughput = 64;   ///< Messages an actor handles in one go.
   /// Of CAF's own heartbeats; they prove only that the I/O thread lives. 0:
   /// off.

@@ -1,6 +1,7 @@
 #include "runtime/cli/head_setup.hpp"
 
 #include "runtime/cli/command.hpp"
+#include "runtime/model/model_facts.hpp"
 
 #include <fmt/ranges.h>
 #include <sstream>
@@ -94,17 +95,44 @@ kernels::dtype reply_type_of(const cluster_config& config,
   return row_type(mode);
 }
 
+/// Where a local node finds the head that listens at `host`.
+std::string dial_host(const std::string& host) {
+  if (host == "0.0.0.0")
+    return "127.0.0.1";
+  if (host == "::")
+    return "[::1]";
+  return host.find(':') == std::string::npos ? host : "[" + host + "]";
+}
+
+/// Room for a few sequences of the model's full length, but no more than a
+/// quarter of the memory that is free.
+uint64_t automatic_cache_bytes(const head_options& x) {
+  constexpr uint64_t sequences = 4;
+  constexpr uint64_t least = uint64_t{256} << 20;
+  auto facts = facts_of(*x.model);
+  auto token_bytes = x.cache.type == kernels::dtype::f32 ? facts.kv_bytes_f32
+                                                         : facts.kv_bytes_bf16;
+  auto wanted = sequences * x.model->config.max_positions * token_bytes;
+  auto free_pages = sysconf(_SC_AVPHYS_PAGES);
+  auto page = sysconf(_SC_PAGESIZE);
+  auto free_bytes =
+    free_pages > 0 && page > 0
+      ? static_cast<uint64_t>(free_pages) * static_cast<uint64_t>(page)
+      : least;
+  return std::max(least, std::min(wanted, free_bytes / 4));
+}
+
 /// The command line of local node `number`, from 1.
 worker_spec make_worker(const head_arguments& x, const head_options& options,
-                        uint32_t number, uint32_t count) {
+                        const head_config& head, uint32_t number) {
   worker_spec spec;
   spec.name = fmt::format("w{}", number);
   auto isas = split_list(x.worker_isas);
-  auto lanes = x.worker_lanes.value_or(
-    static_cast<uint32_t>(std::max<size_t>(1, options.lanes.count / count)));
+  auto lanes = x.worker_lanes.value_or(static_cast<uint32_t>(
+    std::max<size_t>(1, options.lanes.count / head.workers)));
   spec.arguments = {"worker",
                     "--head",
-                    "127.0.0.1:{port}",
+                    dial_host(head.cluster_listen.host) + ":{port}",
                     "--model",
                     options.model->folder,
                     "--name",
@@ -119,6 +147,8 @@ worker_spec make_worker(const head_arguments& x, const head_options& options,
                       : isas[(number - 1) % isas.size()],
                     "--child-of",
                     std::to_string(getpid())};
+  if (head.insecure)
+    spec.arguments.push_back("--insecure");
   if (options.relaxed)
     spec.arguments.push_back("--relaxed");
   auto slow = options.faults.slow.find(spec.name);
@@ -138,7 +168,7 @@ result<void> set_nodes(const head_arguments& x, const cluster_config& config,
   for (auto& node : config.nodes)
     out.expected_nodes.push_back(node.name);
   for (uint32_t i = 1; i <= config.head.workers; ++i) {
-    out.workers.push_back(make_worker(x, out, i, config.head.workers));
+    out.workers.push_back(make_worker(x, out, config.head, i));
     auto& name = out.workers.back().name;
     if (std::find(out.expected_nodes.begin(), out.expected_nodes.end(), name) ==
         out.expected_nodes.end())
@@ -159,6 +189,20 @@ result<void> set_nodes(const head_arguments& x, const cluster_config& config,
                   out.expected_nodes.empty()
                     ? "none (use --workers)"
                     : fmt::format("{}", fmt::join(out.expected_nodes, ", ")));
+  for (auto& [node, time] : out.faults.slow)
+    if (node != "*" &&
+        std::none_of(out.workers.begin(), out.workers.end(),
+                     [&](auto& worker) { return worker.name == node; }))
+      return fail(ec::invalid_argument,
+                  "--fault slow:{}: expected a local node (--workers) or *",
+                  node);
+  for (auto& name : split_list(x.worker_isas))
+    if (auto isa = kernels::isa_from_name(name);
+        !isa || !kernels::supported(*isa))
+      return fail(ec::invalid_argument,
+                  "--worker-isa {}: expected scalar, avx2, avx512 or amx, as "
+                  "far as this machine runs them",
+                  name);
   double weights = 0;
   for (auto weight : out.placement.weights)
     weights += weight;
@@ -180,14 +224,15 @@ void set_limits(const cluster_config& config, head_options& out) {
   auto& head = config.head;
   auto& supervision = config.supervision;
   out.cache.type = row_type(out.compute.mode);
-  if (head.kv_cache.bytes != 0)
-    out.cache.bytes_max = head.kv_cache.bytes;
+  out.cache.bytes_max =
+    head.kv_cache.bytes != 0 ? head.kv_cache.bytes : automatic_cache_bytes(out);
   out.schedule.max_running = head.requests_running;
-  out.schedule.max_waiting = head.requests_waiting;
   out.schedule.prefill_chunk = head.prefill_chunk;
   out.schedule.max_batch_rows =
     std::max(out.schedule.max_batch_rows, head.prefill_chunk);
   out.requests_max = head.requests_running + head.requests_waiting;
+  // The ledger is the bound; what it has accepted is never refused later.
+  out.schedule.max_waiting = static_cast<uint32_t>(out.requests_max);
   restart_policy::options restart;
   restart.limit = {supervision.intensity, supervision.period};
   restart.backoff = {supervision.backoff_min, supervision.backoff_max,

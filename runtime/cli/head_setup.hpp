@@ -21,7 +21,6 @@ struct head_arguments {
   std::optional<uint32_t> prefill_chunk;
   std::optional<uint32_t> worker_lanes;
   std::string worker_isas; ///< "avx2,amx": of w1, w2, ... in turn.
-  std::string kv_cache;
   std::vector<std::string> faults;
   std::string trace_file;
   bool no_fallback = false;

@@ -50,6 +50,8 @@ result<kernels::compute_options> model_options::compute() const {
 kernels::lanes_options model_options::lane_options() const {
   kernels::lanes_options x;
   x.count = lanes == 0 ? usable_cores() : lanes;
+  // Whoever waited for them is gone when the lanes end.
+  x.shutdown = kernels::on_shutdown::drop_jobs;
   return x;
 }
 

@@ -27,6 +27,7 @@ struct worker_arguments {
   std::string isa;
   uint64_t slow_pair_ns = 0;
   bool relaxed = false;
+  bool insecure = false;
   int32_t parent = 0; ///< Set: a child of that process.
 };
 
@@ -71,6 +72,8 @@ std::string_view describe(node_event x) {
     return "refused by the head:";
   case node_event::loading:
     return "loading the experts of";
+  case node_event::failed:
+    return "cannot load its experts:";
   case node_event::serving:
     return "serving";
   case node_event::lost:
@@ -114,6 +117,7 @@ result<node_config> configure(const worker_arguments& x) {
                 config.name);
   if (x.model.lanes != 0)
     config.lanes = x.model.lanes;
+  config.insecure = config.insecure || x.insecure;
   if (auto ok = check_loopback(config); !ok)
     return tl::unexpected(std::move(ok.error()));
   return config;
@@ -140,12 +144,16 @@ result<node_process_options> make_options(const worker_arguments& x,
   options.reconnect.max = config.reconnect_max;
   options.delay_per_pair = std::chrono::nanoseconds(
     static_cast<int64_t>(std::min<uint64_t>(x.slow_pair_ns, 1'000'000'000)));
+  options.report = [name = config.name, child = x.parent != 0](
+                     node_event what, const std::string& text) {
+    // A head's own worker speaks up only when something needs a person.
+    if (!child)
+      note(fmt::format("{} {}", describe(what), text));
+    else if (what == node_event::refused || what == node_event::failed)
+      note(fmt::format("{}: {} {}", name, describe(what), text));
+  };
   if (x.parent != 0)
     options.reconnect.min = std::chrono::milliseconds(20);
-  else
-    options.report = [](node_event what, const std::string& text) {
-      note(fmt::format("{} {}", describe(what), text));
-    };
   return options;
 }
 
@@ -162,12 +170,18 @@ int run_worker(const worker_arguments& x) {
   auto node = node_process::start(std::move(*options));
   if (!node)
     return report(node.error());
+  auto failed = [&] { return (*node)->failure().has_value(); };
   if (x.parent != 0)
-    wait_for_end_of_input([&] { return signals.asked_to_end(); });
+    wait_for_end_of_input([&] { return signals.asked_to_end() || failed(); });
   else
-    signals.wait([] { return false; });
-  (*node)->stop(stop_limit, exit_done);
-  return exit_done;
+    signals.wait(failed);
+  auto code = exit_done;
+  if (auto why = (*node)->failure()) {
+    note(*why);
+    code = exit_failed;
+  }
+  (*node)->stop(stop_limit, code);
+  return code;
 }
 
 } // namespace
@@ -187,6 +201,8 @@ void add_worker(CLI::App& app, action& chosen) {
   command->add_option("--name", x->name, "unique name in the cluster");
   command->add_flag("--relaxed", x->relaxed,
                     "serve a head whose kernels give other bits");
+  command->add_flag("--insecure", x->insecure,
+                    "dial beyond loopback without TLS");
   // Set by a head for the local processes it starts.
   command->add_option("--child-of", x->parent)->group("");
   command->add_option("--slow-pair-ns", x->slow_pair_ns)->group("");

@@ -11,7 +11,7 @@ namespace {
 class recorded_link : public peer_link {
 public:
   explicit recorded_link(size_t queue_max = 1000)
-    : peer_link({3, 9, nullptr, 100, queue_max}) {
+    : peer_link({3, 9, nullptr, 100, queue_max, std::chrono::seconds(20)}) {
     // nop
   }
 
@@ -84,6 +84,32 @@ BOOST_AUTO_TEST_CASE(credit_is_given_when_a_quarter_window_is_due) {
   x.received(24);
   BOOST_TEST(x.delivered.size() == 1u);
   BOOST_TEST(x.bytes_received() == 49u);
+}
+
+BOOST_AUTO_TEST_CASE(credit_that_never_comes_does_not_stop_the_link_for_ever) {
+  using namespace std::chrono_literals;
+  const time_point t0 = time_point{} + 1h;
+  recorded_link x;
+  send(x, 100);
+  send(x, 50);
+  x.tick(t0);
+  x.tick(t0 + 19s);
+  BOOST_TEST(x.delivered.size() == 1u);
+  x.tick(t0 + 20s);
+  BOOST_TEST(x.delivered.size() == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(a_link_whose_credit_comes_is_left_alone) {
+  using namespace std::chrono_literals;
+  const time_point t0 = time_point{} + 1h;
+  recorded_link x;
+  for (int i = 0; i < 10; ++i)
+    send(x, 100);
+  for (int i = 0; i < 5; ++i) {
+    x.tick(t0 + i * 15s);
+    x.credit(100);
+  }
+  BOOST_TEST(x.delivered.size() == 6u);
 }
 
 BOOST_AUTO_TEST_CASE(a_closed_link_sends_nothing) {

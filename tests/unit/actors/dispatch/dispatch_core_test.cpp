@@ -250,6 +250,35 @@ BOOST_AUTO_TEST_CASE(replies_that_lie_end_their_batch_and_crash_nothing) {
   BOOST_TEST(broken([](auto& r) { r.failure = 200; }) == 1u);
 }
 
+BOOST_AUTO_TEST_CASE(a_node_that_refuses_is_not_asked_again) {
+  dispatch_fixture x{1};
+  auto asked = x.request(1, {0, 1}, 2);
+  auto sent = x.core.start(t0, asked, x.view);
+  auto refused = x.core.reply(t0, x.refusal(sent.send[0].batch), x.view);
+  BOOST_REQUIRE(refused.late.size() == 1u);
+  BOOST_REQUIRE(refused.send.size() == 1u);
+  BOOST_TEST((refused.send[0].destination == local_node));
+}
+
+BOOST_AUTO_TEST_CASE(many_losses_at_once_end_at_the_local_experts) {
+  dispatch_fixture x{8};
+  auto asked = x.request(1, {0, 1, 2, 3, 4, 5, 6, 7}, 8);
+  auto effects = x.core.start(t0, asked, x.view);
+  BOOST_TEST(effects.send.size() == 8u);
+  // Nodes that die and come back, again and again.
+  for (int round = 0; round < 4; ++round)
+    for (auto& node : x.view.nodes) {
+      node.state = node_state::dead;
+      x.core.node_lost(t0, {node.id, node.incarnation}, x.view);
+      node.state = node_state::alive;
+      ++node.incarnation;
+    }
+  BOOST_TEST(x.core.open_batches() > 0u);
+  auto last = x.core.expire(t0 + 1s, x.view);
+  for (auto& batch : last.send)
+    BOOST_TEST((batch.destination == local_node));
+}
+
 BOOST_AUTO_TEST_CASE(a_pass_that_is_asked_again_starts_afresh) {
   dispatch_fixture x{1};
   auto asked = x.request(1, {0, 1}, 2);
