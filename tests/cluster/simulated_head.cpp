@@ -215,10 +215,13 @@ void simulated_head::start_experts(uint32_t nodes) {
   snapshot.map = std::make_shared<const shard_map>(std::move(*map));
   view_->update([&](cluster_snapshot& x) { x = snapshot; });
   peers_->update([&](peer_table& x) { x = table; });
-  auto membership =
-    system_->spawn([this](caf::event_based_actor*) -> caf::behavior {
-      return {[this](const node_late&) { ++late_; }};
-    });
+  // The argument is there for UndefinedBehaviorSanitizer: without any, CAF
+  // binds a reference to an empty tuple that does not exist.
+  auto membership = system_->spawn(
+    [](caf::event_based_actor*, uint32_t* late) -> caf::behavior {
+      return {[late](const node_late&) { ++*late; }};
+    },
+    &late_);
   actors_.push_back(caf::actor_cast<caf::strong_actor_ptr>(membership));
   auto local = start_expert(local_node);
   directory_->update([&](actor_directory& known) {
@@ -228,12 +231,13 @@ void simulated_head::start_experts(uint32_t nodes) {
 }
 
 caf::strong_actor_ptr simulated_head::start_expert(node_id node) {
-  auto x =
-    system_->spawn([this, node](caf::event_based_actor* self) -> caf::behavior {
-      return {[this, node, self](const expert_batch& batch) {
-        take({node, batch, self->current_sender()});
+  auto x = system_->spawn(
+    [this](caf::event_based_actor* self, node_id place) -> caf::behavior {
+      return {[this, place, self](const expert_batch& batch) {
+        take({place, batch, self->current_sender()});
       }};
-    });
+    },
+    node);
   actors_.push_back(caf::actor_cast<caf::strong_actor_ptr>(x));
   return actors_.back();
 }
