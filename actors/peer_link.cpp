@@ -43,10 +43,12 @@ void peer_link::credit(uint64_t bytes) {
 
 void peer_link::tick(time_point now) {
   std::lock_guard guard{mutex_};
-  if (queue_.empty() || credits_ != credits_seen_) {
+  if (queue_.empty()) {
+    waiting_since_.reset();
+  } else if (!waiting_since_ || credits_ != credits_seen_) {
     credits_seen_ = credits_;
     waiting_since_ = now;
-  } else if (now - waiting_since_ >= options_.patience) {
+  } else if (now - *waiting_since_ >= options_.patience) {
     in_flight_bytes_ = 0;
     waiting_since_ = now;
     pump();

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 namespace troupe {
@@ -92,9 +93,9 @@ private:
   uint64_t sent_bytes_ = 0;
   uint64_t received_bytes_ = 0;
   uint64_t credit_due_bytes_ = 0;
-  uint64_t credits_ = 0;      ///< Times that credit came.
-  uint64_t credits_seen_ = 0; ///< At `waiting_since_`.
-  time_point waiting_since_{};
+  uint64_t credits_ = 0;                    ///< Times that credit came.
+  uint64_t credits_seen_ = 0;               ///< At `waiting_since_`.
+  std::optional<time_point> waiting_since_; ///< Nothing: nothing waits.
   bool closed_ = false;
 };
 
