@@ -29,9 +29,9 @@ struct child_start {
 };
 
 /// The first steps of a new process, which shares its parent's memory until the
-/// last one: system calls only. It is tied to its parent before it is anything
-/// else, so that there is no moment in which it could be left behind, not even
-/// frozen. `failure` gets the reason when it cannot become the worker.
+/// last one: system calls only. It is tied to its parent before it does
+/// anything else, so that it is not left behind even when it is frozen at once.
+/// `failure` gets the reason when it cannot become the worker.
 [[noreturn]] void become_worker(const child_start& x, volatile int& failure) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != x.parent)

@@ -119,7 +119,8 @@ std::string to_string(const process_end& x) {
                 : "signal " + std::to_string(x.signal.value_or(0));
 }
 
-troupe_process::troupe_process(std::vector<std::string> arguments) {
+troupe_process::troupe_process(std::vector<std::string> arguments,
+                               int output) {
   static std::atomic<unsigned> count{0};
   mark_ = std::string{mark_name} + "=" + std::to_string(getpid()) + "." +
           std::to_string(++count);
@@ -142,7 +143,7 @@ troupe_process::troupe_process(std::vector<std::string> arguments) {
     if (getppid() != parent)
       _exit(127);
     dup2(input, STDIN_FILENO);
-    dup2(out_, STDOUT_FILENO);
+    dup2(output >= 0 ? output : out_, STDOUT_FILENO);
     dup2(err_, STDERR_FILENO);
     execve(words[0], words.data(), variables.data());
     _exit(127);

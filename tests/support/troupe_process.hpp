@@ -36,8 +36,9 @@ std::string to_string(const process_end& x);
 class troupe_process {
 public:
   /// Starts `troupe ARGUMENTS...` in the current folder, its standard input
-  /// being /dev/null. Throws std::runtime_error if that fails.
-  explicit troupe_process(std::vector<std::string> arguments);
+  /// being /dev/null. Throws std::runtime_error if that fails. `output`: a
+  /// descriptor to which standard output goes instead of to memory.
+  explicit troupe_process(std::vector<std::string> arguments, int output = -1);
 
   /// Kills the process and all that it started.
   ~troupe_process();
