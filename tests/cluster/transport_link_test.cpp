@@ -76,7 +76,7 @@ public:
   death_watch(caf::actor_system& sys, const caf::strong_actor_ptr& whom)
     : reason_(promise_->get_future()) {
     watcher_ =
-      sys.spawn([whom, promise = promise_](caf::event_based_actor* self) {
+      spawn_by(sys, [whom, promise = promise_](caf::event_based_actor* self) {
         self->monitor(whom);
         self->set_down_handler([self, promise](caf::down_msg& x) {
           promise->set_value(x.reason);
@@ -127,7 +127,7 @@ std::vector<std::byte> there_and_back(test_node& node,
                                       const shared_bytes& payload) {
   using bytes = std::vector<std::byte>;
   auto promise = std::make_shared<std::promise<bytes>>();
-  node.cluster.system().spawn([=](caf::event_based_actor* self) {
+  spawn_by(node.cluster.system(), [=](caf::event_based_actor* self) {
     use_quiet_handlers(*self);
     uint32_t index = 0;
     for (size_t at = 0; at < payload.size(); at += piece_bytes)
@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(an_actor_that_does_not_end_costs_the_limit_and_no_more) {
   auto start = steady::now();
   auto status = exit_status_of([] {
     cluster_system cluster{quick_options(), add_test_messages};
-    auto stuck = cluster.system().spawn(echo); // Nobody tells it to exit.
+    auto stuck = spawn_by(cluster.system(), echo); // Nobody tells it to exit.
     cluster.shutdown(milliseconds{300}, 7);
     ::_exit(3);
   });
@@ -417,14 +417,15 @@ BOOST_AUTO_TEST_CASE(an_asking_actor_gets_the_outcome_as_a_message) {
   test_head head;
   test_node node;
   auto promise = std::make_shared<std::promise<bool>>();
-  auto asker = node.cluster.system().spawn([=](caf::event_based_actor* self) {
-    return caf::behavior{
-      [=](const connect_outcome& x) {
-        promise->set_value(x.head.has_value());
-        self->quit();
-      },
-    };
-  });
+  auto asker =
+    spawn_by(node.cluster.system(), [=](caf::event_based_actor* self) {
+      return caf::behavior{
+        [=](const connect_outcome& x) {
+          promise->set_value(x.head.has_value());
+          self->quit();
+        },
+      };
+    });
   connect_options o;
   o.port = head.port;
   connect(node.cluster.system(), node.cluster.transport(), o, asker);
