@@ -119,8 +119,7 @@ std::string to_string(const process_end& x) {
                 : "signal " + std::to_string(x.signal.value_or(0));
 }
 
-troupe_process::troupe_process(std::vector<std::string> arguments,
-                               int output) {
+troupe_process::troupe_process(std::vector<std::string> arguments, int output) {
   static std::atomic<unsigned> count{0};
   mark_ = std::string{mark_name} + "=" + std::to_string(getpid()) + "." +
           std::to_string(++count);
