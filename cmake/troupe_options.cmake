@@ -25,7 +25,7 @@ if(TROUPE_SANITIZE)
   target_compile_options(troupe_flags INTERFACE
     -fsanitize=${TROUPE_SANITIZE} -fno-omit-frame-pointer -g1
     # Instrumented code confuses GCC's flow analysis (its bug 105562).
-    -Wno-maybe-uninitialized -Wno-stringop-overflow)
+    -Wno-maybe-uninitialized)
   target_link_options(troupe_flags INTERFACE -fsanitize=${TROUPE_SANITIZE})
 endif()
 
