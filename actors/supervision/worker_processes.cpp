@@ -138,11 +138,13 @@ void worker_processes::watch() {
   while (true) {
     {
       std::lock_guard guard{mutex_};
-      if (stopping_)
-        return;
       auto now = steady::now();
       reap(now);
-      restart_due(now);
+      // Children end with the thread that made them: it stays till the last.
+      if (stopping_ && !any_running())
+        return;
+      if (!stopping_)
+        restart_due(now);
     }
     std::this_thread::sleep_for(watch_interval);
   }
