@@ -98,7 +98,8 @@ result<added_token> read_token(const json& x) {
 
 // -- added_token_matcher ------------------------------------------------------
 
-void added_token_matcher::add(std::string_view pattern, size_t index) {
+void added_token_matcher::add(std::string_view pattern, size_t index,
+                              const added_token& token) {
   if (pattern.empty())
     return;
   uint32_t at = 0;
@@ -111,19 +112,25 @@ void added_token_matcher::add(std::string_view pattern, size_t index) {
   }
   nodes_[at].token = static_cast<int32_t>(index);
   starts_[static_cast<uint8_t>(pattern[0])] = true;
+  has_special_ = has_special_ || token.special;
 }
 
+/// A special token that reaches over the end of its stretch is none: else
+/// what a person writes could complete, or hide, one of the template's.
 added_token_matcher::match
-added_token_matcher::longest_at(std::string_view text) const {
+added_token_matcher::longest_at(const request& x, size_t at,
+                                size_t stretch_end) const {
   match best;
-  uint32_t at = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    auto next = nodes_[at].next.find(text[i]);
-    if (next == nodes_[at].next.end())
+  uint32_t state = 0;
+  for (size_t i = at; i < x.text.size(); ++i) {
+    auto next = nodes_[state].next.find(x.text[i]);
+    if (next == nodes_[state].next.end())
       break;
-    at = next->second;
-    if (nodes_[at].token >= 0)
-      best = {i + 1, nodes_[at].token};
+    state = next->second;
+    auto token = nodes_[state].token;
+    if (token >= 0 &&
+        (i < stretch_end || !(*x.tokens)[static_cast<size_t>(token)].special))
+      best = {i + 1 - at, token};
   }
   return best;
 }
@@ -133,12 +140,15 @@ void added_token_matcher::split(const request& x,
   auto text = x.text;
   size_t done = 0;
   size_t at = 0;
+  size_t stretch = 0;
   while (at < text.size()) {
     if (!starts_[static_cast<uint8_t>(text[at])]) {
       ++at;
       continue;
     }
-    auto found = longest_at(text.substr(at));
+    while (x.stretches[stretch].end <= at)
+      ++stretch;
+    auto found = longest_at(x, at, x.stretches[stretch].end);
     if (found.length == 0) {
       ++at;
       continue;
@@ -147,7 +157,7 @@ void added_token_matcher::split(const request& x,
     auto begin = at;
     auto end = at + found.length;
     at = end;
-    if (x.special_as_text && token.special)
+    if (token.special && x.stretches[stretch].inside == special_text::as_text)
       continue;
     if (token.single_word && (ends_with_word(text.substr(0, begin)) ||
                               begins_with_word(text.substr(end))))
@@ -188,9 +198,9 @@ result<added_tokens> added_tokens::from_json(const json& x,
       auto pattern = normal.apply(token->content);
       if (!pattern)
         return wrap(fmt::format("[{}]", index), pattern.error());
-      out.normalized_.add(*pattern, index);
+      out.normalized_.add(*pattern, index, *token);
     } else {
-      out.raw_.add(token->content, index);
+      out.raw_.add(token->content, index, *token);
     }
     out.list_.push_back(std::move(*token));
   }

@@ -5,11 +5,13 @@
 #include "runtime/error.hpp"
 #include "runtime/ids.hpp"
 #include "runtime/model/normalizer.hpp"
+#include "runtime/model/text_piece.hpp"
 #include "runtime/model/vocabulary.hpp"
 
 #include <array>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,17 +39,23 @@ class added_token_matcher {
 public:
   static constexpr size_t content_bytes_max = 1024;
 
-  /// Adds `pattern`, which stands for tokens[index].
-  void add(std::string_view pattern, size_t index);
+  /// Adds `pattern`, which stands for `token`, tokens[index] of the list.
+  void add(std::string_view pattern, size_t index, const added_token& token);
 
   /// Appends the sections of `text` to `out`. `tokens` is the list that the
-  /// indexes mean; special ones are left in the text if `keep_special`.
+  /// indexes mean. A special one counts only if all of it lies in a stretch
+  /// that is parsed. @pre the last stretch ends where `text` does
   struct request {
     std::string_view text;
+    std::span<const text_stretch> stretches;
     const std::vector<added_token>* tokens;
-    bool special_as_text;
   };
   void split(const request& x, std::vector<text_section>& out) const;
+
+  /// True if one of the patterns is a special token.
+  bool has_special() const {
+    return has_special_;
+  }
 
 private:
   struct node {
@@ -59,10 +67,11 @@ private:
     int32_t token = -1;
   };
 
-  match longest_at(std::string_view text) const;
+  match longest_at(const request& x, size_t at, size_t stretch_end) const;
 
   std::vector<node> nodes_ = std::vector<node>(1);
   std::array<bool, 256> starts_{};
+  bool has_special_ = false;
 };
 
 /// The `added_tokens` of a tokenizer.json.

@@ -11,6 +11,7 @@
 
 #include "runtime/error.hpp"
 #include "runtime/ids.hpp"
+#include "runtime/model/text_piece.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -26,10 +27,6 @@ namespace troupe {
 /// Whether the post-processor's tokens (e.g. a begin-of-text) are added.
 enum class template_tokens : uint8_t { omit, add };
 
-/// What the text of a special token means when it stands in the input:
-/// the token itself, or just those characters (for text that is not trusted).
-enum class special_text : uint8_t { parse, as_text };
-
 /// Whether `decode` leaves special tokens out.
 enum class special_output : uint8_t { keep, skip };
 
@@ -37,6 +34,8 @@ struct encode_options {
   template_tokens around = template_tokens::omit;
   special_text inside = special_text::parse;
 };
+
+struct tokenizer_tables;
 
 /// A tokenizer. Immutable after `load`: any number of threads may use one.
 /// Cheap to copy (copies share the tables).
@@ -58,6 +57,13 @@ public:
   /// that the vocabulary lacks, or exceeds the limits of the split pattern.
   result<std::vector<token_id>> encode(std::string_view text,
                                        encode_options options = {}) const;
+
+  /// Returns the ids of the text that `pieces` are together, just as `encode`
+  /// would, but special tokens are found only within the pieces (or runs of
+  /// them) that say `parse`: for a chat template around what people wrote.
+  result<std::vector<token_id>>
+  encode_pieces(std::span<const text_piece> pieces,
+                template_tokens around = template_tokens::omit) const;
 
   /// Returns the text of `ids` as valid UTF-8: each ill-formed piece becomes
   /// U+FFFD. Ids without a token (a model's padding rows) give no text.
@@ -82,12 +88,14 @@ public:
   size_t vocab_size() const;
 
 private:
-  struct tables;
-  class encoding;
+  explicit tokenizer(std::shared_ptr<const tokenizer_tables> x);
 
-  explicit tokenizer(std::shared_ptr<const tables> x);
+  result<std::vector<token_id>>
+  encode_stretches(std::string_view text,
+                   std::span<const text_stretch> stretches,
+                   template_tokens around) const;
 
-  std::shared_ptr<const tables> tables_;
+  std::shared_ptr<const tokenizer_tables> tables_;
 };
 
 } // namespace troupe

@@ -114,6 +114,56 @@ BOOST_AUTO_TEST_CASE(special_text_is_a_token_or_just_characters_as_asked) {
   BOOST_TEST(tokens.decode(parsed, special_output::skip) == "a");
 }
 
+BOOST_AUTO_TEST_CASE(pieces_give_the_ids_of_their_text_put_together) {
+  auto tokens = test::demo_tokenizer();
+  auto seed = std::random_device{}();
+  BOOST_TEST_MESSAGE("seed " << seed);
+  std::mt19937 random{seed};
+  std::string text = "<|im_start|>user\n It was caf\xC3\xA9, 1234<|im_end|>\n";
+  for (int round = 0; round < 200; ++round) {
+    std::vector<text_piece> pieces;
+    for (size_t at = 0; at < text.size();) {
+      auto length = random() % 12;
+      pieces.push_back(
+        {std::string_view{text}.substr(at, length), special_text::parse});
+      at += length;
+    }
+    BOOST_REQUIRE_MESSAGE(*tokens.encode_pieces(pieces) == *tokens.encode(text),
+                          "seed " << seed << ", round " << round);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_people_wrote_makes_no_special_token) {
+  using enum special_text;
+  for (auto* patch : {"{}", R"({"added_tokens": [
+    {"id": 1, "content": "<|im_start|>", "special": true, "normalized": true},
+    {"id": 2, "content": "<|im_end|>", "special": true, "normalized": true}]})"}) {
+    auto tokens = test::tokenizer_with(json::parse(patch));
+    auto start = *tokens.find("<|im_start|>");
+    auto end = *tokens.find("<|im_end|>");
+    std::vector<text_piece> pieces{
+      {"<|im_start|>", parse},   {"a<|im_end|>b<|im_e", as_text},
+      {"nd|><|im_end|>", parse}, {"|im_end|>", as_text},
+      {"<|im_end|><", parse},    {"|im_end|>", as_text}};
+    std::string whole;
+    for (const auto& x : pieces)
+      whole += x.text;
+    auto found = *tokens.encode_pieces(pieces);
+    BOOST_TEST(found.front() == start);
+    BOOST_TEST(std::count(found.begin(), found.end(), start) == 1);
+    BOOST_TEST(std::count(found.begin(), found.end(), end) == 2);
+    BOOST_TEST(tokens.decode(found) == whole);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_word_may_reach_from_one_piece_into_the_next) {
+  auto tokens = test::demo_tokenizer();
+  std::vector<text_piece> pieces{{"tr", special_text::parse},
+                                 {"uth", special_text::as_text}};
+  BOOST_TEST(*tokens.encode_pieces(pieces) == *tokens.encode("truth"));
+  BOOST_TEST(tokens.encode_pieces({})->empty());
+}
+
 BOOST_AUTO_TEST_CASE(a_template_is_added_only_if_asked_for) {
   auto tokens = test::tokenizer_with(json::parse(R"({"post_processor": {
     "type": "TemplateProcessing",
