@@ -33,7 +33,7 @@ public:
     const auto& names = model_.tensors;
     take(out.embedding,
          [&] { return load_rows(model_.files, names.name("embedding")); });
-    take(out.final_norm,
+    take(out.final_norm.weight,
          [&] { return load_floats(model_.files, names.name("final_norm")); });
     take(out.head, [&] {
       return load_packed(model_.files, names.name("lm_head"), options_);
@@ -59,8 +59,7 @@ private:
 };
 
 void load_attention(loader& from, const attention_config& config,
-                    layer_index layer, layer_weights& out) {
-  from.load(out.input_norm, "attention_norm", layer);
+                    layer_index layer, gqa_weights& out) {
   from.load(out.q, "q_proj", layer);
   from.load(out.k, "k_proj", layer);
   from.load(out.v, "v_proj", layer);
@@ -72,7 +71,7 @@ void load_attention(loader& from, const attention_config& config,
   }
   if (config.output_bias)
     from.load(out.o_bias, "o_bias", layer);
-  if (config.qk_norm) {
+  if (config.qk_norm.kind != qk_norm_kind::none) {
     from.load(out.q_norm, "q_norm", layer);
     from.load(out.k_norm, "k_norm", layer);
   }
@@ -83,8 +82,10 @@ std::optional<error> load_layer(const opened_model& model,
                                 layer_index layer, layer_weights& out) {
   const auto& config = model.config;
   loader from{model, options};
-  load_attention(from, config.attention, layer, out);
-  from.load(out.post_norm, "ffn_norm", layer);
+  from.load(out.mixer_norm.weight, "attention_norm", layer);
+  load_attention(from, config.attention, layer,
+                 out.mixer.emplace<gqa_weights>());
+  from.load(out.ffn_norm.weight, "ffn_norm", layer);
   if (config.layers[layer.value].ffn == ffn_kind::moe) {
     from.load(out.router, "router", layer);
     return from.failure;
@@ -102,7 +103,8 @@ std::optional<error> load_layer(const opened_model& model,
 uint64_t backbone_weights::size_bytes() const {
   uint64_t out = embedding.memory.size_bytes() + head.size_bytes();
   for (const auto& x : layers) {
-    for (const auto* w : {&x.q, &x.k, &x.v, &x.o, &x.router})
+    const auto& mixer = std::get<gqa_weights>(x.mixer);
+    for (const auto* w : {&mixer.q, &mixer.k, &mixer.v, &mixer.o, &x.router})
       out += w->size_bytes();
     if (x.dense)
       out += x.dense->size_bytes();

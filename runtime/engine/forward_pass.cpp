@@ -11,7 +11,6 @@
 #include "runtime/assert.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 namespace troupe {
@@ -119,7 +118,7 @@ forward_pass::state::state(std::shared_ptr<const backbone_weights> w,
                            kv_cache& c, kernels::lanes& p, forward_options o)
   : weights(std::move(w)), cache(&c), pool(&p), options(o),
     isa(weights->options.isa), norm{static_cast<float>(
-                                      weights->config.norm_eps),
+                                      weights->config.norm.eps),
                                     isa},
     residual(o.rows_max, weights->config.hidden_size),
     sublayer(o.rows_max, weights->config.hidden_size),
@@ -200,7 +199,8 @@ forward_pass::output forward_pass::state::run() {
 /// residual += o(attention(norm(residual)))
 void forward_pass::state::attend() {
   const auto& w = here();
-  kernels::rms_norm(norm, residual.rows(rows), w.input_norm,
+  const auto& mixer = std::get<gqa_weights>(w.mixer);
+  kernels::rms_norm(norm, residual.rows(rows), w.mixer_norm.weight,
                     first_rows(normed, rows), *pool);
   project();
   const auto& config = weights->config.attention;
@@ -210,20 +210,19 @@ void forward_pass::state::attend() {
   kernels::attention_options attention;
   attention.layout = cache->layout();
   attention.heads = config.heads;
-  attention.scale =
-    static_cast<float>(1.0 / std::sqrt(static_cast<double>(config.head_dim)));
+  attention.scale = static_cast<float>(config.scale);
   attention.isa = isa;
   kernels::attention(attention, cached, q.rows(rows),
                      first_rows(attended, rows), *pool);
   const auto out = sublayer.rows(rows);
-  kernels::matmul(w.o, first_rows_of(attended, rows), out, *pool);
-  add_bias(out, w.o_bias);
+  kernels::matmul(mixer.o, first_rows_of(attended, rows), out, *pool);
+  add_bias(out, mixer.o_bias);
   kernels::add_rows(isa, residual.rows(rows), as_activation(out), *pool);
 }
 
 /// Queries, keys and values: projected, normed, turned.
 void forward_pass::state::project() {
-  const auto& w = here();
+  const auto& w = std::get<gqa_weights>(here().mixer);
   const auto& config = weights->config.attention;
   const kernels::packed_weight* const projections[] = {&w.q, &w.k, &w.v};
   const matrix_view<float> outs[] = {q.rows(rows), k.rows(rows), v.rows(rows)};
@@ -231,7 +230,7 @@ void forward_pass::state::project() {
   add_bias(outs[0], w.q_bias);
   add_bias(outs[1], w.k_bias);
   add_bias(outs[2], w.v_bias);
-  if (config.qk_norm) {
+  if (config.qk_norm.kind == qk_norm_kind::per_head) {
     kernels::rms_norm_heads(norm, outs[0], w.q_norm, as_output(outs[0]), *pool);
     kernels::rms_norm_heads(norm, outs[1], w.k_norm, as_output(outs[1]), *pool);
   }
@@ -245,7 +244,7 @@ void forward_pass::state::project() {
 
 /// residual += ffn(norm(residual))
 void forward_pass::state::run_dense() {
-  kernels::rms_norm(norm, residual.rows(rows), here().post_norm,
+  kernels::rms_norm(norm, residual.rows(rows), here().ffn_norm.weight,
                     first_rows(normed, rows), *pool);
   const auto out = sublayer.rows(rows);
   kernels::dense_ffn(*here().dense, first_rows_of(normed, rows), as_output(out),
@@ -256,7 +255,7 @@ void forward_pass::state::run_dense() {
 moe_request forward_pass::state::ask_experts() {
   const auto& router = here().router;
   auto input = requests.take(rows, weights->config.hidden_size, normed.type);
-  kernels::rms_norm(norm, residual.rows(rows), here().post_norm,
+  kernels::rms_norm(norm, residual.rows(rows), here().ffn_norm.weight,
                     input->output(), *pool);
   moe_request out;
   out.pass = pass;
@@ -274,7 +273,7 @@ moe_request forward_pass::state::ask_experts() {
 pass_output forward_pass::state::finish() {
   if (options.capture == hidden_capture::all) {
     const auto out = sublayer.rows(rows);
-    kernels::rms_norm(norm, residual.rows(rows), weights->final_norm,
+    kernels::rms_norm(norm, residual.rows(rows), weights->final_norm.weight,
                       as_output(out), *pool);
     capture(out);
   }
@@ -290,7 +289,7 @@ pass_output forward_pass::state::finish() {
     if (wanted[i] != i)
       std::copy_n(all.row(wanted[i]), all.cols, all.row(i));
   const auto n = wanted.size();
-  kernels::rms_norm(norm, residual.rows(n), weights->final_norm,
+  kernels::rms_norm(norm, residual.rows(n), weights->final_norm.weight,
                     first_rows(normed, n), *pool);
   out.logits.resize(n * out.vocab);
   kernels::matmul(weights->head, first_rows_of(normed, n),

@@ -1,7 +1,10 @@
+// One function per struct of the recipe. A struct no layer uses is left out,
+// and so is the recipe of what is switched off: the text says what is there.
 #include "runtime/model/canonical_recipe.hpp"
 
 #include "runtime/model/property_names.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
 
@@ -9,57 +12,175 @@ namespace troupe {
 
 namespace {
 
-bool same(const layer_recipe& x, const layer_recipe& y) {
-  return x.attention == y.attention && x.ffn == y.ffn &&
-         x.ffn_size == y.ffn_size;
+/// Collects "name value" lines.
+class recipe_text {
+public:
+  template <class T>
+  void line(std::string_view name, const T& value) {
+    fmt::format_to(std::back_inserter(text), "{} {}\n", name, value);
+  }
+
+  std::string text;
+};
+
+bool uses(const model_config& x, mixer_kind kind) {
+  return std::any_of(x.layers.begin(), x.layers.end(),
+                     [&](auto& layer) { return layer.mixer == kind; });
 }
 
-std::string layers_text(const std::vector<layer_recipe>& layers) {
-  std::string text;
+void add_model(recipe_text& out, const model_config& x) {
+  out.line("hidden_size", x.hidden_size);
+  out.line("num_layers", x.num_layers);
+  out.line("vocab_size", x.vocab_size);
+  out.line("max_positions", x.max_positions);
+  out.line("tied_embeddings", x.tied_embeddings);
+  out.line("head_bias", x.head_bias);
+  out.line("norm.kind", name_of(x.norm.kind, norm_kind_names));
+  out.line("norm.eps", x.norm.eps);
+  out.line("norm.unit_offset", x.norm.unit_offset);
+  out.line("norm.sandwich", x.sandwich_norms);
+  out.line("embedding_multiplier", x.embedding_multiplier);
+  out.line("residual_multiplier", x.residual_multiplier);
+  out.line("logits_divisor", x.logits_divisor);
+}
+
+void add_rope(recipe_text& out, const rope_config& x) {
+  out.line("rope.theta", x.theta);
+  out.line("rope.pairs", name_of(x.pairs, rope_pairs_names));
+  out.line("rope.rotary_dim", x.rotary_dim);
+}
+
+void add_qk_norm(recipe_text& out, const qk_norm_config& x) {
+  out.line("attention.qk_norm", name_of(x.kind, qk_norm_kind_names));
+  if (x.kind == qk_norm_kind::none)
+    return;
+  out.line("attention.qk_norm.place", name_of(x.place, qk_norm_place_names));
+  out.line("attention.qk_norm.weighted", x.weighted);
+  out.line("attention.qk_norm.rope_layers_only", x.rope_layers_only);
+}
+
+void add_attention(recipe_text& out, const attention_config& x) {
+  out.line("attention.heads", x.heads);
+  out.line("attention.kv_heads", x.kv_heads);
+  out.line("attention.head_dim", x.head_dim);
+  out.line("attention.scale", x.scale);
+  add_qk_norm(out, x.qk_norm);
+  out.line("attention.qkv_bias", x.qkv_bias);
+  out.line("attention.output_bias", x.output_bias);
+  out.line("attention.sinks", x.sinks);
+  out.line("attention.output_gate", name_of(x.gate, output_gate_names));
+  out.line("attention.clip_qkv", x.clip_qkv);
+  if (x.temperature_scale != 0) {
+    out.line("attention.temperature_scale", x.temperature_scale);
+    out.line("attention.temperature_floor", x.temperature_floor);
+  }
+  add_rope(out, x.rope);
+}
+
+void add_mla(recipe_text& out, const mla_config& x) {
+  out.line("mla.q_lora_rank", x.q_lora_rank);
+  out.line("mla.kv_lora_rank", x.kv_lora_rank);
+  out.line("mla.nope_dim", x.nope_dim);
+  out.line("mla.rope_dim", x.rope_dim);
+  out.line("mla.value_dim", x.value_dim);
+  out.line("mla.norm_eps", x.norm_eps);
+}
+
+void add_short_conv(recipe_text& out, const short_conv_config& x) {
+  out.line("short_conv.kernel", x.kernel);
+  out.line("short_conv.bias", x.bias);
+}
+
+void add_gated_delta(recipe_text& out, const gated_delta_config& x) {
+  out.line("gated_delta.kernel", x.kernel);
+  out.line("gated_delta.key_heads", x.key_heads);
+  out.line("gated_delta.value_heads", x.value_heads);
+  out.line("gated_delta.key_dim", x.key_dim);
+  out.line("gated_delta.value_dim", x.value_dim);
+}
+
+void add_router(recipe_text& out, const router_config& x) {
+  const bool normalizes = x.normalize == kernels::router_normalize::sum_to_one;
+  out.line("router.num_experts", x.num_experts);
+  out.line("router.top_k", x.top_k);
+  out.line("router.score", name_of(x.score, router_score_names));
+  out.line("router.normalize", normalizes);
+  if (normalizes && x.normalize_epsilon != 0) {
+    out.line("router.normalize_epsilon", x.normalize_epsilon);
+    out.line("router.normalize_epsilon_use",
+             name_of(x.normalize_epsilon_use, epsilon_use_names));
+  }
+  out.line("router.scale", x.scale);
+  if (x.groups.count > 1) {
+    out.line("router.groups.count", x.groups.count);
+    out.line("router.groups.kept", x.groups.kept);
+    out.line("router.groups.score", name_of(x.groups.score, group_score_names));
+  }
+  out.line("router.sparsemixer_jitter", x.sparsemixer_jitter);
+  out.line("router.logit_bias", x.logit_bias);
+  out.line("router.selection_bias", x.selection_bias);
+  out.line("router.scales_input", x.scales_input);
+}
+
+void add_ffn(recipe_text& out, const ffn_config& x) {
+  out.line("ffn.activation", kernels::to_string(x.activation.kind));
+  if (x.activation.kind == kernels::activation_kind::clamped_swish) {
+    out.line("ffn.activation.alpha", x.activation.alpha);
+    out.line("ffn.activation.limit", x.activation.limit);
+  }
+  out.line("ffn.dense_size", x.dense_size);
+  out.line("ffn.expert_size", x.expert_size);
+  out.line("ffn.shared_size", x.shared_size);
+  out.line("ffn.shared_gate", x.shared_gate);
+  out.line("experts.layout", name_of(x.experts.layout, expert_layout_names));
+  out.line("experts.transposed", x.experts.transposed);
+  out.line("experts.interleaved", x.experts.interleaved);
+  out.line("experts.bias", x.experts.bias);
+  out.line("experts.format", name_of(x.experts.format, weight_format_names));
+}
+
+std::string layer_text(const layer_recipe& x) {
+  auto text = fmt::format("mixer={}", name_of(x.mixer, mixer_kind_names));
+  if (!x.rope)
+    text += " rope=none";
+  if (x.temperature)
+    text += " temperature=yes";
+  if (x.window != 0)
+    text += fmt::format(" window={}", x.window);
+  if (x.chunk != 0)
+    text += fmt::format(" chunk={}", x.chunk);
+  return text + fmt::format(" ffn={} ffn_size={}",
+                            name_of(x.ffn, ffn_kind_names), x.ffn_size);
+}
+
+void add_layers(recipe_text& out, const std::vector<layer_recipe>& layers) {
   for (size_t first = 0; first < layers.size();) {
     auto last = first;
-    while (last + 1 < layers.size() && same(layers[first], layers[last + 1]))
+    while (last + 1 < layers.size() && layers[first] == layers[last + 1])
       ++last;
-    auto& x = layers[first];
-    text += fmt::format("layers {}-{} attention={} ffn={} ffn_size={}\n", first,
-                        last, name_of(x.attention, attention_kind_names),
-                        name_of(x.ffn, ffn_kind_names), x.ffn_size);
+    out.line("layers",
+             fmt::format("{}-{} {}", first, last, layer_text(layers[first])));
     first = last + 1;
   }
-  return text;
 }
 
 } // namespace
 
 std::string canonical_recipe(const model_config& x) {
-  std::string text;
-  auto line = [&](std::string_view name, const auto& value) {
-    fmt::format_to(std::back_inserter(text), "{} {}\n", name, value);
-  };
-  line("hidden_size", x.hidden_size);
-  line("num_layers", x.num_layers);
-  line("vocab_size", x.vocab_size);
-  line("max_positions", x.max_positions);
-  line("norm_eps", x.norm_eps);
-  line("tied_embeddings", x.tied_embeddings);
-  line("attention.heads", x.attention.heads);
-  line("attention.kv_heads", x.attention.kv_heads);
-  line("attention.head_dim", x.attention.head_dim);
-  line("attention.qk_norm", x.attention.qk_norm);
-  line("attention.qkv_bias", x.attention.qkv_bias);
-  line("attention.output_bias", x.attention.output_bias);
-  line("rope.theta", x.attention.rope.theta);
-  line("rope.pairs", name_of(x.attention.rope.pairs, rope_pairs_names));
-  line("rope.rotary_dim", x.attention.rope.rotary_dim);
-  line("router.num_experts", x.router.num_experts);
-  line("router.top_k", x.router.top_k);
-  line("router.score", name_of(x.router.score, router_score_names));
-  line("router.normalize",
-       x.router.normalize == kernels::router_normalize::sum_to_one);
-  line("ffn.activation", kernels::to_string(x.ffn.activation.kind));
-  line("ffn.dense_size", x.ffn.dense_size);
-  line("ffn.expert_size", x.ffn.expert_size);
-  return text + layers_text(x.layers);
+  recipe_text out;
+  add_model(out, x);
+  if (uses(x, mixer_kind::gqa) || uses(x, mixer_kind::mla))
+    add_attention(out, x.attention);
+  if (uses(x, mixer_kind::mla))
+    add_mla(out, x.mla);
+  if (uses(x, mixer_kind::short_conv))
+    add_short_conv(out, x.short_conv);
+  if (uses(x, mixer_kind::gated_delta))
+    add_gated_delta(out, x.gated_delta);
+  add_router(out, x.router);
+  add_ffn(out, x.ffn);
+  add_layers(out, x.layers);
+  return std::move(out.text);
 }
 
 } // namespace troupe

@@ -48,7 +48,6 @@ std::string first_architecture(const json& root) {
 void read_attention(config_keys& keys, const model_family& family,
                     model_config& x) {
   auto& a = x.attention;
-  a.kind = family.attention;
   a.heads = keys.whole("heads", 1, heads_max);
   a.kv_heads = keys.optional_whole("kv_heads", 1, heads_max).value_or(a.heads);
   if (a.kv_heads != 0 && a.heads % a.kv_heads != 0)
@@ -66,7 +65,11 @@ void read_attention(config_keys& keys, const model_family& family,
     head_dim = x.hidden_size / a.heads;
   }
   a.head_dim = head_dim.value_or(0);
-  a.qk_norm = keys.boolean("qk_norm", family.qk_norm);
+  if (a.head_dim != 0)
+    a.scale = 1 / std::sqrt(static_cast<double>(a.head_dim));
+  a.qk_norm.kind = keys.boolean("qk_norm", family.qk_norm)
+                     ? qk_norm_kind::per_head
+                     : qk_norm_kind::none;
   a.qkv_bias = keys.boolean("qkv_bias", family.qkv_bias);
   a.output_bias = keys.boolean("output_bias", family.output_bias);
 }
@@ -126,7 +129,7 @@ void read_router(config_keys& keys, const model_family& family,
                             router.num_experts, router.top_k));
 }
 
-void read_layers(config_keys& keys, model_config& x) {
+void read_layers(config_keys& keys, mixer_kind mixer, model_config& x) {
   auto dense = keys.whole_list("dense_layers", layers_max);
   auto step = keys.optional_whole("sparse_step", 1, layers_max).value_or(1);
   for (auto layer : dense)
@@ -139,9 +142,10 @@ void read_layers(config_keys& keys, model_config& x) {
   for (uint32_t i = 0; i < x.num_layers; ++i) {
     bool sparse = (i + 1) % step == 0 &&
                   std::find(dense.begin(), dense.end(), i) == dense.end();
-    x.layers.push_back({x.attention.kind,
-                        sparse ? ffn_kind::moe : ffn_kind::dense,
-                        sparse ? x.ffn.expert_size : x.ffn.dense_size});
+    auto& layer = x.layers.emplace_back();
+    layer.mixer = mixer;
+    layer.ffn = sparse ? ffn_kind::moe : ffn_kind::dense;
+    layer.ffn_size = sparse ? x.ffn.expert_size : x.ffn.dense_size;
   }
   if (x.moe_layers() != x.num_layers && x.ffn.dense_size == 0)
     keys.refuse(ec::bad_format, "dense_size",
@@ -198,7 +202,7 @@ void read_sizes(config_keys& keys, model_config& x) {
   x.num_layers = keys.whole("num_layers", 1, layers_max);
   x.vocab_size = keys.whole("vocab_size", 1, vocab_max);
   x.max_positions = keys.whole("max_positions", 1, positions_max);
-  x.norm_eps = keys.real("norm_eps", 0.0, 0.1);
+  x.norm.eps = keys.real("norm_eps", 0.0, 0.1);
   x.tied_embeddings = keys.boolean("tied_embeddings", false);
 }
 
@@ -246,7 +250,7 @@ result<model_config> parse_model_config(std::string_view text,
   read_router(keys, *family, x);
   read_ffn(keys, x);
   refuse_unsupported(keys, *family, x.num_layers);
-  read_layers(keys, x);
+  read_layers(keys, family->mixer, x);
   if (auto finished = keys.finish(); !finished)
     return tl::unexpected(std::move(finished).error());
   return x;

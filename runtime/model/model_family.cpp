@@ -98,7 +98,7 @@ model_family read_family(toml_file& file) {
   read_defaults(root.section("defaults"), x);
   read_only(root.section("only"), x);
   auto attention = root.section("attention", presence::required);
-  attention.read("kind", x.attention, attention_kind_names, presence::required);
+  attention.read("kind", x.mixer, mixer_kind_names, presence::required);
   attention.read("qk_norm", x.qk_norm);
   attention.read("qkv_bias", x.qkv_bias);
   attention.read("output_bias", x.output_bias);

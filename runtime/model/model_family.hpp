@@ -39,7 +39,7 @@ struct model_family {
   std::map<std::string, toml_scalar> only;
 
   // Properties; a boolean that `keys` also names is the default of that key.
-  attention_kind attention = attention_kind::gqa;
+  mixer_kind mixer = mixer_kind::gqa;
   bool qk_norm = false;
   bool qkv_bias = false;
   bool output_bias = false;

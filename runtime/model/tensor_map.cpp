@@ -60,7 +60,7 @@ std::vector<std::string_view> roles_of(const model_config& config,
   auto& attention = config.attention;
   if (attention.qkv_bias)
     roles.insert(roles.end(), {"q_bias", "k_bias", "v_bias"});
-  if (attention.qk_norm)
+  if (attention.qk_norm.kind != qk_norm_kind::none)
     roles.insert(roles.end(), {"q_norm", "k_norm"});
   roles.push_back("o_proj");
   if (attention.output_bias)

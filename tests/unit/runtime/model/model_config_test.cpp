@@ -6,6 +6,7 @@
 #include "tests/unit/runtime/model/scratch_folder.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 #include <random>
 
 using namespace troupe;
@@ -112,12 +113,13 @@ BOOST_AUTO_TEST_CASE(the_golden_model_has_the_right_recipe) {
   BOOST_TEST(x->hidden_size == 64u);
   BOOST_TEST(x->vocab_size == 512u);
   BOOST_TEST(x->max_positions == 512u);
-  BOOST_TEST(x->norm_eps == 1e-6);
+  BOOST_TEST(x->norm.eps == 1e-6);
   BOOST_TEST(!x->tied_embeddings);
   BOOST_TEST(x->attention.heads == 4u);
   BOOST_TEST(x->attention.kv_heads == 2u);
   BOOST_TEST(x->attention.head_dim == 32u); // not hidden / heads
-  BOOST_TEST(x->attention.qk_norm);
+  BOOST_TEST((x->attention.qk_norm.kind == qk_norm_kind::per_head));
+  BOOST_TEST(x->attention.scale == 1 / std::sqrt(32.0));
   BOOST_TEST(!x->attention.qkv_bias);
   BOOST_TEST(x->attention.rope.theta == 1e6);
   BOOST_TEST(x->attention.rope.rotary_dim == 32u);

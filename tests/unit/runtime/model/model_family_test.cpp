@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(every_fault_of_a_family_file_is_refused_by_name) {
     {"hidden_size           = \"hidden_size\"", "hidden_sizes = \"x\"",
      "keys.hidden_sizes: unknown key"},
     {"top_k                 = 8", "top_k = [8]", "defaults.top_k"},
-    {"kind        = \"gqa\"", "kind = \"mla\"",
+    {"kind        = \"gqa\"", "kind = \"full\"",
      "attention.kind: expected one of"},
     {"rope        = \"half_split\"", "rope = true", "attention.rope"},
     {"score     = \"softmax\"", "score = \"argmax\"", "router.score"},
