@@ -1,7 +1,8 @@
-// Residual sums, change of type and the check for NaN and infinity, on every
-// ISA and for lengths that are no multiple of a vector.
+// Residual sums, gates, multipliers, change of type and the check for NaN and
+// infinity, on every ISA and for lengths that are no multiple of a vector.
 #include "kernels/elementwise.hpp"
 
+#include "kernels/math.hpp"
 #include "row_support.hpp"
 
 #include <limits>
@@ -36,6 +37,111 @@ BOOST_AUTO_TEST_CASE(rows_are_added_in_both_types) {
         BOOST_REQUIRE(same_bits(sum_bf16[i], x[i] + to_float(y_bf16[i])));
       }
     }
+}
+
+namespace {
+
+/// Runs `kernel(level, x, y, pool)` on 5 rows with f32 and with bf16 operands,
+/// and compares with `want(x, y, row, column)`.
+template <class Kernel, class Want>
+void check_rows(uint32_t seed, Kernel kernel, Want want) {
+  random_rows random(seed);
+  const flush_denormals_scope flush;
+  lanes pool({.count = 1});
+  for (const isa level : all_isas())
+    for (const size_t n : {1u, 15u, 16u, 33u, 2048u}) {
+      const auto x = random.normal(5 * n);
+      const auto y = random.normal(5 * n, 3.0f);
+      const auto y_bf16 = rounded(y);
+      auto got = x;
+      auto got_bf16 = x;
+      kernel(level, rows_of(got, n), as_activation(y.data(), 5, n), pool);
+      kernel(level, rows_of(got_bf16, n), as_activation(y_bf16.data(), 5, n),
+             pool);
+      for (size_t i = 0; i < x.size(); ++i) {
+        BOOST_REQUIRE(same_bits(got[i], want(x[i], y[i], i / n, i % n)));
+        const float rounded_y = to_float(y_bf16[i]);
+        BOOST_REQUIRE(
+          same_bits(got_bf16[i], want(x[i], rounded_y, i / n, i % n)));
+      }
+    }
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(scaled_rows_are_added_with_one_rounding) {
+  check_rows(
+    23,
+    [](isa level, auto x, auto y, lanes& pool) {
+      add_scaled_rows(level, x, {y, 0.22f}, pool);
+    },
+    [](float x, float y, size_t, size_t) { return std::fma(0.22f, y, x); });
+  check_rows(
+    24,
+    [](isa level, auto x, auto y, lanes& pool) {
+      add_scaled_rows(level, x, {y, 1.0f}, pool);
+    },
+    [](float x, float y, size_t, size_t) { return x + y; });
+}
+
+BOOST_AUTO_TEST_CASE(each_row_is_added_by_the_sigmoid_of_its_gate) {
+  // The gates lie in a wider matrix, as columns of another product do.
+  const std::vector<float> gates{-3.0f, 0, 0.0f, 0, 1.5f, 0, -90.0f, 0, 90.0f};
+  check_rows(
+    25,
+    [&](isa level, auto x, auto y, lanes& pool) {
+      add_gated_rows(level, x, {y, {gates.data(), 5, 1, 2}}, pool);
+    },
+    [&](float x, float y, size_t row, size_t) {
+      return std::fma(sigmoid_f32(gates[2 * row]), y, x);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(rows_are_multiplied_and_gated_element_by_element) {
+  check_rows(
+    26,
+    [](isa level, auto x, auto y, lanes& pool) {
+      multiply_rows(level, x, y, pool);
+    },
+    [](float x, float y, size_t, size_t) { return x * y; });
+  check_rows(
+    27,
+    [](isa level, auto x, auto y, lanes& pool) {
+      gate_rows(level, x, y, pool);
+    },
+    [](float x, float y, size_t, size_t) { return x * sigmoid_f32(y); });
+}
+
+BOOST_AUTO_TEST_CASE(a_bias_and_a_factor_are_the_same_for_every_row) {
+  random_rows random(28);
+  const auto bias = random.normal(2048);
+  check_rows(
+    29,
+    [&](isa level, auto x, auto, lanes& pool) {
+      add_bias(level, x, std::span(bias).first(x.cols), pool);
+      scale_rows(level, x, 12.0f, pool);
+    },
+    [&](float x, float, size_t, size_t column) {
+      return (x + bias[column]) * 12.0f;
+    });
+}
+
+BOOST_AUTO_TEST_CASE(clipped_rows_stay_within_the_limit_and_keep_nan) {
+  check_rows(
+    30,
+    [](isa level, auto x, auto, lanes& pool) {
+      clip_rows(level, x, 0.75f, pool);
+    },
+    [](float x, float, size_t, size_t) {
+      return x > 0.75f ? 0.75f : x < -0.75f ? -0.75f : x;
+    });
+  lanes pool({.count = 0});
+  for (const isa level : all_isas()) {
+    std::vector<float> x{nan, inf, -inf, 8.0f, -8.0f};
+    clip_rows(level, rows_of(x, 5), 8.0f, pool);
+    const std::vector<float> want{nan, 8.0f, -8.0f, 8.0f, -8.0f};
+    BOOST_TEST(differing(x, want) == 0);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(conversion_rounds_like_to_bf16) {
