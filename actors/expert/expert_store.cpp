@@ -1,6 +1,8 @@
 #include "actors/expert/expert_store.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 namespace troupe {
 
@@ -10,7 +12,7 @@ expert_store::expert_store(options x, loader load)
 }
 
 result<expert_ptr> expert_store::acquire(layer_index layer, expert_id expert) {
-  auto wanted = key{layer, expert};
+  auto wanted = expert_key{layer, expert};
   if (auto known = find(wanted))
     return known;
   auto loaded = load_(layer, expert);
@@ -32,6 +34,20 @@ result<expert_ptr> expert_store::acquire(layer_index layer, expert_id expert) {
   return fresh;
 }
 
+result<void> expert_store::preload(std::span<const expert_key> wanted,
+                                   kernels::lanes& lanes) {
+  auto count = std::min(wanted.size(), capacity());
+  std::vector<std::optional<error>> failures(count);
+  lanes.parallel_for(count, [&](size_t i, size_t) {
+    if (auto x = acquire(wanted[i].first, wanted[i].second); !x)
+      failures[i] = std::move(x.error());
+  });
+  for (auto& x : failures)
+    if (x)
+      return tl::unexpected(std::move(*x));
+  return {};
+}
+
 size_t expert_store::capacity() const {
   auto bytes = std::max<uint64_t>(options_.expert_bytes, 1);
   return static_cast<size_t>(std::max<uint64_t>(options_.bytes_max / bytes, 1));
@@ -44,7 +60,7 @@ expert_store::statistics expert_store::stats() const {
   return result;
 }
 
-expert_ptr expert_store::find(key x) {
+expert_ptr expert_store::find(expert_key x) {
   std::lock_guard guard{mutex_};
   auto i = entries_.find(x);
   if (i == entries_.end())

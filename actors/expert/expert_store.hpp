@@ -4,6 +4,7 @@
 // bound is exceeded by what is in use at most.
 #pragma once
 
+#include "kernels/lanes.hpp"
 #include "kernels/moe_ffn.hpp"
 #include "runtime/error.hpp"
 #include "runtime/ids.hpp"
@@ -14,11 +15,15 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <utility>
 
 namespace troupe {
 
 using expert_ptr = std::shared_ptr<const kernels::expert_ffn>;
+
+/// Which expert of which layer.
+using expert_key = std::pair<layer_index, expert_id>;
 
 class expert_store {
 public:
@@ -44,6 +49,11 @@ public:
   /// the same expert both load it; one copy stays.
   result<expert_ptr> acquire(layer_index layer, expert_id expert);
 
+  /// Loads `wanted` on the lanes, as many as may be held, in order; what is
+  /// there already costs nothing. Returns the first failure in that order.
+  result<void> preload(std::span<const expert_key> wanted,
+                       kernels::lanes& lanes);
+
   /// Drops every expert for which `keep(layer, expert)` is false.
   template <class Predicate>
   void retain(Predicate keep) {
@@ -60,21 +70,20 @@ public:
   statistics stats() const;
 
 private:
-  using key = std::pair<layer_index, expert_id>;
   struct entry {
     expert_ptr expert;
-    std::list<key>::iterator recent;
+    std::list<expert_key>::iterator recent;
   };
-  using entry_map = std::map<key, entry>;
+  using entry_map = std::map<expert_key, entry>;
 
-  expert_ptr find(key x);
+  expert_ptr find(expert_key x);
   entry_map::iterator erase(entry_map::iterator i);
 
   const options options_;
   const loader load_;
   mutable std::mutex mutex_;
   entry_map entries_;
-  std::list<key> recent_; ///< Most recently used first.
+  std::list<expert_key> recent_; ///< Most recently used first.
   statistics stats_;
 };
 

@@ -9,6 +9,7 @@
 #include <caf/actor_system.hpp>
 #include <caf/send.hpp>
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -96,23 +97,13 @@ result<void> cluster_head::impl::run() {
 /// it as may be held.
 result<void> cluster_head::impl::preload_local_experts() {
   auto experts = options.model->config.router.num_experts;
-  std::vector<std::pair<layer_index, expert_id>> wanted;
+  std::vector<expert_key> all;
   for (auto layer : moe_layers)
     for (uint32_t i = 0; i < experts; ++i)
-      if (wanted.size() < store->capacity())
-        wanted.emplace_back(layer, expert_id{i});
-  say(fmt::format("loading {} experts", wanted.size()));
-  std::mutex mutex;
-  std::optional<error> failure;
-  lanes->parallel_for(wanted.size(), [&](size_t i, size_t) {
-    auto loaded = store->acquire(wanted[i].first, wanted[i].second);
-    std::lock_guard guard{mutex};
-    if (!loaded)
-      failure = std::move(loaded.error());
-  });
-  if (failure)
-    return tl::unexpected(std::move(*failure));
-  return {};
+      all.emplace_back(layer, expert_id{i});
+  say(
+    fmt::format("loading {} experts", std::min(all.size(), store->capacity())));
+  return store->preload(all, *lanes);
 }
 
 result<void> cluster_head::impl::listen_for_nodes() {

@@ -25,26 +25,19 @@ constexpr auto join_deadline = std::chrono::seconds(10);
 constexpr auto heartbeat_min = std::chrono::milliseconds(10);
 constexpr auto heartbeat_max = std::chrono::seconds(10);
 
-/// Loads every wanted expert; what is there already costs nothing.
-std::optional<error> load_experts(expert_store& store,
-                                  const std::vector<layer_index>& layers,
-                                  const std::vector<std::vector<bool>>& wanted,
-                                  kernels::lanes& lanes) {
-  std::vector<std::pair<layer_index, expert_id>> all;
+std::vector<expert_key>
+experts_of(const std::vector<layer_index>& layers,
+           const std::vector<std::vector<bool>>& wanted) {
+  std::vector<expert_key> all;
   for (size_t layer = 0; layer < wanted.size(); ++layer)
     for (uint32_t expert = 0; expert < wanted[layer].size(); ++expert)
       if (wanted[layer][expert])
         all.emplace_back(layers[layer], expert_id{expert});
-  std::mutex mutex;
-  std::optional<error> failure;
-  lanes.parallel_for(all.size(), [&](size_t i, size_t) {
-    auto loaded = store.acquire(all[i].first, all[i].second);
-    if (loaded)
-      return;
-    std::lock_guard guard{mutex};
-    failure = std::move(loaded.error());
-  });
-  return failure;
+  return all;
+}
+
+std::optional<error> failure_of(result<void> x) {
+  return x ? std::nullopt : std::optional{std::move(x.error())};
 }
 
 } // namespace
@@ -260,10 +253,11 @@ void node_state_machine::load(uint64_t map_version) {
   report(node_event::loading, fmt::format("map {}", map_version));
   auto me = caf::actor_cast<caf::strong_actor_ptr>(self_);
   auto posted = services_.lanes->post(
-    [me, load = ++loads_, store = services_.store, wanted = wanted_,
-     layers = services_.limits.layers, lanes = services_.lanes] {
+    [me, load = ++loads_, store = services_.store,
+     wanted = experts_of(services_.limits.layers, wanted_),
+     lanes = services_.lanes] {
       send_from_outside(
-        me, experts_loaded{load, load_experts(*store, layers, wanted, *lanes)});
+        me, experts_loaded{load, failure_of(store->preload(wanted, *lanes))});
     });
   if (!posted)
     lose_head("the queue of the lanes is full");

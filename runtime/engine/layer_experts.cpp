@@ -21,22 +21,23 @@ size_t padded(size_t bytes) {
 }
 
 /// Takes the first `bytes` of `memory`.
-std::span<std::byte> cut(std::span<std::byte>& memory, size_t bytes) {
+template <class Byte>
+std::span<Byte> cut(std::span<Byte>& memory, size_t bytes) {
   TROUPE_ASSERT(memory.size() >= padded(bytes));
   const auto out = memory.first(bytes);
   memory = memory.subspan(padded(bytes));
   return out;
 }
 
-result<packed_weight> pack_next(std::span<std::byte>& memory,
-                                const host_tensor& x,
-                                kernels::compute_options options) {
+result<void> pack_next(std::span<std::byte>& memory, const host_tensor& x,
+                       kernels::compute_options options) {
   const auto source = weight_source::of(x);
   if (!source)
     return tl::unexpected{source.error()};
   const auto view = source->view();
   const auto bytes = packed_weight::bytes_needed(view.rows, view.cols, options);
-  return packed_weight::pack_into(cut(memory, bytes), view, options);
+  packed_weight::pack_into(cut(memory, bytes), view, options);
+  return {};
 }
 
 result<kernels::aligned_buffer> allocate(uint64_t bytes) {
@@ -58,29 +59,49 @@ uint64_t packed_expert_bytes(const model_config& config,
          padded(packed_weight::bytes_needed(hidden, inner, options));
 }
 
+std::string packed_expert_layout(kernels::compute_options options) {
+  return "gate, up, down: " + packed_weight::layout(options);
+}
+
+result<void> pack_expert_into(std::span<std::byte> memory,
+                              const opened_model& model, layer_index layer,
+                              expert_id expert,
+                              kernels::compute_options options) {
+  const auto stored = read_expert(model, layer, expert);
+  if (!stored)
+    return tl::unexpected{stored.error()};
+  for (const auto* x : {&stored->gate, &stored->up, &stored->down})
+    if (auto done = pack_next(memory, *x, options); !done)
+      return done;
+  return {};
+}
+
+kernels::expert_ffn view_expert(std::span<const std::byte> memory,
+                                const model_config& config,
+                                kernels::compute_options options) {
+  const auto next = [&](size_t outputs, size_t inputs) {
+    const auto bytes = packed_weight::bytes_needed(outputs, inputs, options);
+    return packed_weight::view(cut(memory, bytes), outputs, inputs, options);
+  };
+  const size_t hidden = config.hidden_size;
+  const size_t inner = config.ffn.expert_size;
+  kernels::expert_ffn out;
+  out.gate = next(inner, hidden);
+  out.up = next(inner, hidden);
+  out.down = next(hidden, inner);
+  out.activation = config.ffn.activation;
+  return out;
+}
+
 result<kernels::expert_ffn> load_expert_into(std::span<std::byte> memory,
                                              const opened_model& model,
                                              layer_index layer,
                                              expert_id expert,
                                              kernels::compute_options options) {
-  const auto stored = read_expert(model, layer, expert);
-  if (!stored)
-    return tl::unexpected{stored.error()};
-  auto gate = pack_next(memory, stored->gate, options);
-  if (!gate)
-    return tl::unexpected{gate.error()};
-  auto up = pack_next(memory, stored->up, options);
-  if (!up)
-    return tl::unexpected{up.error()};
-  auto down = pack_next(memory, stored->down, options);
-  if (!down)
-    return tl::unexpected{down.error()};
-  kernels::expert_ffn out;
-  out.gate = std::move(*gate);
-  out.up = std::move(*up);
-  out.down = std::move(*down);
-  out.activation = model.config.ffn.activation;
-  return out;
+  if (auto done = pack_expert_into(memory, model, layer, expert, options);
+      !done)
+    return tl::unexpected{done.error()};
+  return view_expert(memory, model.config, options);
 }
 
 result<std::shared_ptr<const packed_expert>>

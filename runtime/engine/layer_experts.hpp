@@ -9,17 +9,37 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <unordered_map>
 
 namespace troupe {
 
-/// Bytes one packed expert occupies.
+// A packed expert is an image: bytes without addresses, which mean the same at
+// any 64-byte boundary and in any process of one layout.
+
+/// Bytes of the image of one expert.
 uint64_t packed_expert_bytes(const model_config& config,
                              kernels::compute_options options);
 
-/// Reads one expert and packs it into `memory`, which must outlive it.
+/// Names what the bytes of an image mean; equal names (and one model) mean
+/// exchangeable images.
+std::string packed_expert_layout(kernels::compute_options options);
+
+/// Reads one expert and makes its image in `memory`.
 /// @pre `memory` is 64-byte aligned and has `packed_expert_bytes`.
 /// Errors: those of `read_expert`.
+result<void> pack_expert_into(std::span<std::byte> memory,
+                              const opened_model& model, layer_index layer,
+                              expert_id expert,
+                              kernels::compute_options options);
+
+/// The expert whose image is in `memory`, which must outlive it.
+/// @pre `memory` is 64-byte aligned and has `packed_expert_bytes`.
+kernels::expert_ffn view_expert(std::span<const std::byte> memory,
+                                const model_config& config,
+                                kernels::compute_options options);
+
+/// Both: reads and packs an expert into `memory`, which must outlive it.
 result<kernels::expert_ffn> load_expert_into(std::span<std::byte> memory,
                                              const opened_model& model,
                                              layer_index layer,

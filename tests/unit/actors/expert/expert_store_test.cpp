@@ -102,4 +102,25 @@ BOOST_AUTO_TEST_CASE(what_is_not_retained_is_dropped) {
   BOOST_TEST(x.loads.size() == 2u);
 }
 
+BOOST_AUTO_TEST_CASE(no_more_is_preloaded_than_may_be_held) {
+  store_fixture x{2};
+  kernels::lanes alone{{.count = 0}};
+  const std::vector<expert_key> wanted{
+    {layer, expert_id{4}}, {layer, expert_id{5}}, {layer, expert_id{6}}};
+  BOOST_TEST(x.store.preload(wanted, alone).has_value());
+  BOOST_TEST(x.loads == (std::vector<uint32_t>{4, 5}),
+             boost::test_tools::per_element());
+  BOOST_TEST(x.store.stats().evictions == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_preload_says_which_expert_is_not_there) {
+  store_fixture x{3};
+  kernels::lanes alone{{.count = 0}};
+  const std::vector<expert_key> wanted{{layer, expert_id{99}},
+                                       {layer, expert_id{5}}};
+  const auto done = x.store.preload(wanted, alone);
+  BOOST_TEST_REQUIRE(!done.has_value());
+  BOOST_TEST((done.error().code == ec::io));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
