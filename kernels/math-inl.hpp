@@ -90,6 +90,25 @@ HWY_INLINE V silu_f32(D d, V x) {
   return hn::Div(x, hn::Add(hn::Set(d, 1.0F), exp_f32(d, hn::Neg(x))));
 }
 
+/// ln(1 + e^x): the bits of the scalar `softplus_f32`.
+template <class D, class V>
+HWY_INLINE V softplus_f32(D d, V x) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  namespace sc = softplus_constants;
+  const V u = exp_f32(d, hn::Neg(hn::Abs(x)));
+  const V s = hn::Div(u, hn::Add(hn::Set(d, 2.0F), u));
+  const V z = hn::Mul(s, s);
+  V p = fused(d, hn::Set(d, sc::c7), z, hn::Set(d, sc::c6));
+  p = fused(d, p, z, hn::Set(d, sc::c5));
+  p = fused(d, p, z, hn::Set(d, sc::c4));
+  p = fused(d, p, z, hn::Set(d, sc::c3));
+  p = fused(d, p, z, hn::Set(d, sc::c2));
+  p = fused(d, p, z, hn::Set(d, sc::c1));
+  const V twice = hn::Add(s, s);
+  return hn::Add(greater_of(x, hn::Zero(d)),
+                 fused(d, hn::Mul(twice, z), p, twice));
+}
+
 } // namespace HWY_NAMESPACE
 } // namespace troupe::kernels
 HWY_AFTER_NAMESPACE();

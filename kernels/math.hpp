@@ -67,6 +67,35 @@ inline float silu_f32(float x) {
   return x / (1.0F + exp_f32(-x));
 }
 
+/// Constants of `softplus_f32`: log((1 + s) / (1 - s)) = 2 s (1 + s^2 / 3 +
+/// ...).
+namespace softplus_constants {
+inline constexpr float c7 = 1.0F / 15.0F;
+inline constexpr float c6 = 1.0F / 13.0F;
+inline constexpr float c5 = 1.0F / 11.0F;
+inline constexpr float c4 = 1.0F / 9.0F;
+inline constexpr float c3 = 1.0F / 7.0F;
+inline constexpr float c2 = 1.0F / 5.0F;
+inline constexpr float c1 = 1.0F / 3.0F;
+} // namespace softplus_constants
+
+/// ln(1 + e^x), within 3 ulp: max(x, 0) + ln(1 + e^-|x|). 0 below -87.3; NaN
+/// stays.
+inline float softplus_f32(float x) {
+  using namespace softplus_constants;
+  const float u = exp_f32(x > 0.0F ? -x : x);
+  const float s = u / (2.0F + u);
+  const float z = s * s;
+  float p = std::fma(c7, z, c6);
+  p = std::fma(p, z, c5);
+  p = std::fma(p, z, c4);
+  p = std::fma(p, z, c3);
+  p = std::fma(p, z, c2);
+  p = std::fma(p, z, c1);
+  const float twice = s + s;
+  return (x > 0.0F ? x : 0.0F) + std::fma(twice * z, p, twice);
+}
+
 /// e^x within 2 ulp. +inf above 709.78, 0 below -708; NaN stays.
 double exp_f64(double x);
 

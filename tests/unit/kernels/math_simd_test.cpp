@@ -1,5 +1,5 @@
-// The vector forms of exp, sigmoid and silu have the bits of the scalar ones,
-// on every ISA, over all exponents and the special values.
+// The vector forms of exp, sigmoid, silu and softplus have the bits of the
+// scalar ones, on every ISA, over all exponents and the special values.
 #include "kernels/simd.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -28,6 +28,11 @@ void silu_all(const float* x, float* y, size_t n) {
     store_row(silu_f32(f32_tag(), load_row(x + i)), y + i);
 }
 
+void softplus_all(const float* x, float* y, size_t n) {
+  for (size_t i = 0; i < n; i += width)
+    store_row(softplus_f32(f32_tag(), load_row(x + i)), y + i);
+}
+
 } // namespace HWY_NAMESPACE
 } // namespace troupe::kernels
 HWY_AFTER_NAMESPACE();
@@ -52,6 +57,10 @@ all_fn sigmoid_of(isa level) {
 
 all_fn silu_of(isa level) {
   return TROUPE_SIMD_PICK(level, silu_all);
+}
+
+all_fn softplus_of(isa level) {
+  return TROUPE_SIMD_PICK(level, softplus_all);
 }
 
 /// Every 4099th f32 there is, NaNs and infinities included: 2^20 of them.
@@ -91,6 +100,10 @@ BOOST_AUTO_TEST_CASE(vector_sigmoid_has_the_bits_of_the_scalar_one) {
 
 BOOST_AUTO_TEST_CASE(vector_silu_has_the_bits_of_the_scalar_one) {
   compare(silu_of, [](float x) { return silu_f32(x); });
+}
+
+BOOST_AUTO_TEST_CASE(vector_softplus_has_the_bits_of_the_scalar_one) {
+  compare(softplus_of, [](float x) { return softplus_f32(x); });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -68,6 +68,21 @@ BOOST_AUTO_TEST_CASE(silu_follows_its_definition) {
   BOOST_TEST(std::isnan(silu_f32(nan)));
 }
 
+BOOST_AUTO_TEST_CASE(softplus_is_within_three_ulp_and_keeps_special_values) {
+  double worst = 0;
+  for (float x = -87.0F; x < 100.0F; x += 0.00037F) {
+    const double want =
+      std::max(double{x}, 0.0) + std::log1p(std::exp(-std::abs(double{x})));
+    worst = std::max(worst, ulps(softplus_f32(x), want));
+  }
+  BOOST_TEST_MESSAGE("softplus_f32: worst error " << worst << " ulp");
+  BOOST_TEST(worst < 3.0);
+  BOOST_TEST(softplus_f32(-inf) == 0.0F);
+  BOOST_TEST(softplus_f32(inf) == inf);
+  BOOST_TEST(softplus_f32(1e30F) == 1e30F);
+  BOOST_TEST(std::isnan(softplus_f32(nan)));
+}
+
 BOOST_AUTO_TEST_CASE(double_exp_and_log_are_within_three_ulp) {
   constexpr double ulp = std::numeric_limits<double>::epsilon();
   for (double x = -700.0; x < 709.0; x += 0.0137)
