@@ -14,45 +14,28 @@ HWY_BEFORE_NAMESPACE();
 namespace troupe::kernels {
 namespace HWY_NAMESPACE {
 
-/// Steps n elements into 64 partial sums and folds them. Only the first `valid`
-/// lanes of a step are elements, the others hold 0.
-template <class Step>
-HWY_INLINE float reduce(const float* x, size_t n, Step step) {
-  const f32_tag d;
-  f32_vec sums[partial_vectors];
-  for (auto& sum : sums)
-    sum = hn::Zero(d);
-  size_t i = 0;
-  for (; i + partials <= n; i += partials)
-    for (size_t v = 0; v < partial_vectors; ++v)
-      sums[v] = step(sums[v], load_row(x + i + v * width), width);
-  for (size_t v = 0; i < n; ++v, i += width)
-    sums[v] = i + width <= n ? step(sums[v], load_row(x + i), width)
-                             : step(sums[v], load_tail(x + i, n - i), n - i);
-  return sum_partials(sums);
-}
-
 HWY_INLINE float mean_of_squares(const float* x, size_t n) {
   const f32_tag d;
-  const float sum = reduce(
+  const float sum = reduce_row(
     x, n, [d](f32_vec s, f32_vec a, size_t) { return fused(d, a, a, s); });
   return sum / static_cast<float>(n);
 }
 
 HWY_INLINE float mean_of(const float* x, size_t n) {
-  const float sum =
-    reduce(x, n, [](f32_vec s, f32_vec a, size_t) { return hn::Add(s, a); });
+  const float sum = reduce_row(
+    x, n, [](f32_vec s, f32_vec a, size_t) { return hn::Add(s, a); });
   return sum / static_cast<float>(n);
 }
 
 HWY_INLINE float variance_of(const float* x, size_t n, float mean) {
   const f32_tag d;
-  const float sum = reduce(x, n, [d, mean](f32_vec s, f32_vec a, size_t valid) {
-    f32_vec off = hn::Sub(a, hn::Set(d, mean));
-    if (valid < width)
-      off = hn::IfThenElseZero(hn::FirstN(d, valid), off);
-    return fused(d, off, off, s);
-  });
+  const float sum =
+    reduce_row(x, n, [d, mean](f32_vec s, f32_vec a, size_t valid) {
+      f32_vec off = hn::Sub(a, hn::Set(d, mean));
+      if (valid < width)
+        off = hn::IfThenElseZero(hn::FirstN(d, valid), off);
+      return fused(d, off, off, s);
+    });
   return sum / static_cast<float>(n);
 }
 

@@ -120,6 +120,24 @@ HWY_INLINE float max_partials(f32_vec (&p)[partial_vectors]) {
   return fold_partials(p, [](auto a, auto b) { return greater_of(a, b); });
 }
 
+/// Steps n elements into 64 partial sums and folds them. Only the first `valid`
+/// lanes of a step are elements, the others hold 0.
+template <class Step>
+HWY_INLINE float reduce_row(const float* x, size_t n, Step step) {
+  const f32_tag d;
+  f32_vec sums[partial_vectors];
+  for (auto& sum : sums)
+    sum = hn::Zero(d);
+  size_t i = 0;
+  for (; i + partials <= n; i += partials)
+    for (size_t v = 0; v < partial_vectors; ++v)
+      sums[v] = step(sums[v], load_row(x + i + v * width), width);
+  for (size_t v = 0; i < n; ++v, i += width)
+    sums[v] = i + width <= n ? step(sums[v], load_row(x + i), width)
+                             : step(sums[v], load_tail(x + i, n - i), n - i);
+  return sum_partials(sums);
+}
+
 } // namespace HWY_NAMESPACE
 } // namespace troupe::kernels
 HWY_AFTER_NAMESPACE();
