@@ -37,8 +37,10 @@ struct panel_task {
   row_range range;       ///< Which of them to compute.
   float* out;            ///< [range.count, 64]
   size_t out_stride;
-  bool is_fetched = false;         ///< The panel is on its way to the cache.
-  const std::byte* next = nullptr; ///< A panel to fetch meanwhile, or null.
+  bool is_fetched = false;  ///< The panel is on its way to the cache.
+  bool is_expanded = false; ///< It was written just now: it is in the cache.
+  const std::byte* next = nullptr; ///< A block to fetch meanwhile, or null,
+  size_t next_step_bytes = block_bytes; ///< so much of it at each step.
 };
 
 /// Rows: bf16 [row][steps * 32].

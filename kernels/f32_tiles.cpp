@@ -110,6 +110,8 @@ size_t f32_tiles::block_bytes() const {
 }
 
 void f32_tiles::pack_block(const float* weight, std::byte* block) const {
+  if (chunks_.size() == 1)
+    return chunks_.front().tiles.front().pack(weight, block);
   std::vector<float> part;
   for (const auto& c : chunks_) {
     part.resize(columns * c.inputs);

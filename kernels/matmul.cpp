@@ -56,18 +56,25 @@ struct block_sequence {
   }
 };
 
+/// Memory of a task for the sums of `rows` rows of one block.
+size_t sums_bytes(const packed_weight& w, size_t rows) {
+  return rows * w.block_columns() * sizeof(float);
+}
+
 /// Computes one block into its place in `y`; a short last block by way of the
-/// memory of the task.
+/// memory of the task, which is `sums_bytes` and what `task` has.
 void compute_block(block_task task, const packed_rows& rows,
-                   const matrix_view<float>& y, std::byte* memory) {
+                   const matrix_view<float>& y) {
   const size_t width = task.w->block_columns();
   const size_t columns = task.w->columns_of(task.block);
   float* first = y.row(task.range.first) + task.block * width;
+  auto* sums = reinterpret_cast<float*>(task.memory);
+  task.memory += sums_bytes(*task.w, task.range.count);
   if (columns == width) {
     task.out = {first, task.range.count, width, y.stride};
     return multiply_block(task, rows);
   }
-  task.out = {reinterpret_cast<float*>(memory), task.range.count, width, width};
+  task.out = {sums, task.range.count, width, width};
   multiply_block(task, rows);
   for (size_t row = 0; row < task.range.count; ++row)
     std::copy_n(task.out.row(row), columns, first + row * y.stride);
@@ -80,10 +87,10 @@ void compute_run(const block_sequence& blocks, std::pair<size_t, size_t> run,
   for (size_t i = run.first; i < run.second; ++i) {
     const auto [which, block] = blocks.at(i);
     const auto& w = *blocks.weights[which];
-    block_task task{&w, block, range, {}, which == before, nullptr};
+    block_task task{&w, block, range, {}, which == before, nullptr, memory};
     if (i + 1 < run.second && block + 1 < w.blocks())
       task.next = w.block_data(block + 1);
-    compute_block(task, rows, blocks.ys[which], memory);
+    compute_block(task, rows, blocks.ys[which]);
     before = which;
   }
 }
@@ -115,22 +122,24 @@ void multiply_block(const block_task& task, const packed_rows& x) {
   TROUPE_ASSERT(range.first % row_tile == 0);
   TROUPE_ASSERT(range.count % row_tile == 0 ||
                 range.first + range.count == x.rows());
+  const std::byte* block = w.expand_block(task.block, task.memory);
   if (w.options().mode == numeric_mode::f32) {
     const auto* rows = reinterpret_cast<const float*>(x.data());
-    return w.tiles()->multiply(w.block_data(task.block),
-                               rows + range.first * x.inputs(), range.count,
-                               task.out);
+    return w.tiles()->multiply(block, rows + range.first * x.inputs(),
+                               range.count, task.out);
   }
   bf16_rule::panel_task panel;
-  panel.panel = w.block_data(task.block);
+  panel.panel = block;
   panel.steps = bf16_rule::steps_of(w.inputs());
   panel.rows = x.data();
   panel.row_count = x.rows();
   panel.range = range;
   panel.out = task.out.data;
   panel.out_stride = task.out.stride;
-  panel.is_fetched = task.is_fetched;
+  panel.is_expanded = w.format() != weight_format::plain;
+  panel.is_fetched = task.is_fetched || panel.is_expanded;
   panel.next = task.next;
+  panel.next_step_bytes = (w.block_bytes() / panel.steps + 63) / 64 * 64;
   bf16_rule::multiply_panel(w.options().isa, panel);
 }
 
@@ -164,12 +173,15 @@ void matmul(std::span<const packed_weight* const> weights, activation_view x,
   const size_t run =
     blocks_per_task(*weights.front(), x.rows, chunks * blocks, pool);
   const size_t runs = (blocks + run - 1) / run;
-  const size_t width = weights.front()->block_columns();
+  size_t expansion = 0;
+  for (const auto* w : weights)
+    expansion = std::max(expansion, w->expansion_bytes());
   pool.parallel_for(chunks * runs, [&](size_t task, size_t lane) {
     const size_t first = task / runs * chunk, begin = task % runs * run;
     const row_range range{first, std::min(chunk, x.rows - first)};
+    const size_t bytes = sums_bytes(*weights.front(), range.count) + expansion;
     compute_run(sequence, {begin, std::min(begin + run, blocks)}, rows, range,
-                pool.task_scratch(lane, range.count * width * sizeof(float)));
+                pool.task_scratch(lane, bytes));
   });
 }
 

@@ -6,10 +6,15 @@
 // 4 KiB blocks of 32 K-steps x 64 columns, pairs of K interleaved: oneDNN's
 // BA16a64b2a. Zero padded; the same bytes for every ISA.
 // f32 mode: oneDNN's own f32 layout in blocks of 256 columns.
+// A quantised weight keeps the checkpoint's bytes
+// (kernels/quantised_blocks.hpp) and is expanded block by block, into memory of
+// the task that computes it: the same bits as expanding it first and packing
+// that.
 #pragma once
 
 #include "kernels/isa.hpp"
 #include "kernels/lanes.hpp"
+#include "kernels/quant.hpp"
 #include "kernels/tensor.hpp"
 
 #include <cstddef>
@@ -21,6 +26,13 @@ namespace troupe::kernels {
 
 class f32_tiles; // oneDNN primitives of one [K, 256] block
 
+/// What tells the size of a packed weight.
+struct weight_shape {
+  size_t outputs = 0;
+  size_t inputs = 0;
+  weight_format format = weight_format::plain;
+};
+
 /// A weight matrix W[outputs, inputs] in the layout the kernels read.
 class packed_weight {
 public:
@@ -30,32 +42,51 @@ public:
   /// expanded in f32 mode) into memory of its own.
   static packed_weight pack(weight_view source, compute_options options);
 
+  /// Packs a quantised weight as stored.
+  static packed_weight pack(const quantised_view& source,
+                            compute_options options);
+
   /// The same into the caller's memory (64-byte aligned, `bytes_needed`), which
   /// must outlive the weight: one arena per layer, or a file mapping.
   static packed_weight pack_into(std::span<std::byte> memory,
                                  weight_view source, compute_options options);
+  static packed_weight pack_into(std::span<std::byte> memory,
+                                 const quantised_view& source,
+                                 compute_options options);
 
   /// Uses bytes that were packed before with the same `layout`.
+  static packed_weight view(std::span<const std::byte> memory,
+                            const weight_shape& shape, compute_options options);
   static packed_weight view(std::span<const std::byte> memory, size_t outputs,
-                            size_t inputs, compute_options options);
+                            size_t inputs, compute_options options) {
+    return view(memory, {outputs, inputs}, options);
+  }
 
-  static size_t bytes_needed(size_t outputs, size_t inputs,
+  static size_t bytes_needed(const weight_shape& shape,
                              compute_options options);
+  static size_t bytes_needed(size_t outputs, size_t inputs,
+                             compute_options options) {
+    return bytes_needed({outputs, inputs}, options);
+  }
 
   /// Names the byte layout; equal names mean exchangeable bytes.
-  static std::string layout(compute_options options);
+  static std::string layout(compute_options options,
+                            weight_format format = weight_format::plain);
 
   size_t outputs() const {
-    return outputs_;
+    return shape_.outputs;
   }
   size_t inputs() const {
-    return inputs_;
+    return shape_.inputs;
+  }
+  weight_format format() const {
+    return shape_.format;
   }
   const compute_options& options() const {
     return options_;
   }
   bool empty() const {
-    return outputs_ == 0;
+    return shape_.outputs == 0;
   }
   size_t size_bytes() const {
     return bytes_;
@@ -77,12 +108,17 @@ public:
     return tiles_.get();
   }
 
+  /// Memory that `expand_block` needs; none for plain weights.
+  size_t expansion_bytes() const;
+  /// Block `block` as that of a plain weight: in place, or expanded into
+  /// `memory` (64-byte aligned).
+  const std::byte* expand_block(size_t block, std::byte* memory) const;
+
 private:
   aligned_buffer own_;
   const std::byte* data_ = nullptr;
   size_t bytes_ = 0;
-  size_t outputs_ = 0;
-  size_t inputs_ = 0;
+  weight_shape shape_;
   compute_options options_{isa::scalar, numeric_mode::bf16};
   std::shared_ptr<const f32_tiles> tiles_; ///< f32 mode only.
 };
@@ -168,6 +204,8 @@ struct block_task {
   /// The block computed next by this thread, of the same size, or null: it is
   /// fetched into the cache meanwhile.
   const std::byte* next = nullptr;
+  /// `w->expansion_bytes()` on a 64-byte boundary, for quantised weights.
+  std::byte* memory = nullptr;
 };
 
 /// Computes out[i, j] for i < range.count and j < block_columns() (columns

@@ -146,13 +146,15 @@ void gate_and_up(const piece& p, const run& blocks, std::byte* memory) {
   auto* values = reinterpret_cast<float*>(memory);
   const matrix_view<float> gate{values, p.range.count, width, width};
   const matrix_view<float> up{values + count, p.range.count, width, width};
+  std::byte* expanded = memory + 2 * count * sizeof(float);
   for (size_t block = blocks.begin; block < blocks.end; ++block) {
     const std::byte* after =
       block + 1 < blocks.end ? ffn.gate.block_data(block + 1) : nullptr;
     multiply_block({&ffn.gate, block, p.range, gate, block > blocks.begin,
-                    ffn.up.block_data(block)},
+                    ffn.up.block_data(block), expanded},
                    p.part->input);
-    multiply_block({&ffn.up, block, p.range, up, true, after}, p.part->input);
+    multiply_block({&ffn.up, block, p.range, up, true, after, expanded},
+                   p.part->input);
     const size_t columns = ffn.gate.columns_of(block);
     add_bias(gate, ffn.gate_bias, block * width, columns);
     add_bias(up, ffn.up_bias, block * width, columns);
@@ -186,11 +188,13 @@ void down(const piece& p, const run& blocks, const output_view& y,
   const auto slots = work.slots.subspan(p.range.first, p.range.count);
   const matrix_view<float> out{reinterpret_cast<float*>(memory), p.range.count,
                                width, width};
+  std::byte* expanded = memory + p.range.count * width * sizeof(float);
   for (size_t block = blocks.begin; block < blocks.end; ++block) {
     const std::byte* after =
       block + 1 < blocks.end ? w.block_data(block + 1) : nullptr;
-    multiply_block({&w, block, p.range, out, block > blocks.begin, after},
-                   p.part->inner);
+    multiply_block(
+      {&w, block, p.range, out, block > blocks.begin, after, expanded},
+      p.part->inner);
     const size_t columns = w.columns_of(block);
     add_bias(out, work.expert->down_bias, block * width, columns);
     write_rows({out.data, out.rows, columns, width}, w.options().isa, slots, y,
@@ -198,12 +202,25 @@ void down(const piece& p, const run& blocks, const output_view& y,
   }
 }
 
+/// Of the experts' weights, the most.
+size_t expansion_bytes(const std::vector<piece>& pieces) {
+  size_t most = 0;
+  for (const auto& p : pieces) {
+    const auto& ffn = *p.part->work->expert;
+    for (const auto* w : {&ffn.gate, &ffn.up, &ffn.down})
+      most = std::max(most, w->expansion_bytes());
+  }
+  return most;
+}
+
 /// Runs `compute(piece, run, memory)` for every piece and run of blocks of a
-/// weight with the shape of `w`, as tasks that find `bytes_per_row` of memory
-/// for each row of theirs.
+/// weight with the shape of `w`, as tasks that find memory for `sums` blocks of
+/// their rows' sums, and to expand any weight of theirs.
 template <class Function>
 void for_each_run(const std::vector<piece>& pieces, const packed_weight& w,
-                  size_t bytes_per_row, lanes& pool, Function compute) {
+                  size_t sums, lanes& pool, Function compute) {
+  const size_t row_bytes = sums * w.block_columns() * sizeof(float);
+  const size_t expansion = expansion_bytes(pieces);
   const size_t blocks = w.blocks();
   size_t rows_max = 0;
   for (const auto& p : pieces)
@@ -215,7 +232,7 @@ void for_each_run(const std::vector<piece>& pieces, const packed_weight& w,
     const auto& p = pieces[task / runs];
     const size_t begin = task % runs * length;
     compute(p, run{begin, std::min(begin + length, blocks)},
-            pool.task_scratch(lane, p.range.count * bytes_per_row));
+            pool.task_scratch(lane, p.range.count * row_bytes + expansion));
   });
 }
 
@@ -235,11 +252,10 @@ void moe_ffn(std::span<const expert_rows> work, activation_view x,
   const auto groups = make_groups(work, s, seat);
   gather(groups, x, pool);
 
-  const size_t width = first.gate.block_columns();
-  for_each_run(cut(groups, rows_per_task(s.hidden, s.options)), first.gate,
-               2 * width * sizeof(float), pool, gate_and_up);
+  for_each_run(cut(groups, rows_per_task(s.hidden, s.options)), first.gate, 2,
+               pool, gate_and_up);
   for_each_run(cut(groups, rows_per_task(s.expert_size, s.options)), first.down,
-               width * sizeof(float), pool,
+               1, pool,
                [&](const piece& p, const run& blocks, std::byte* memory) {
                  down(p, blocks, y, memory);
                });

@@ -2,10 +2,12 @@
 #include "kernels/bf16_rule.hpp"
 #include "kernels/f32_tiles.hpp"
 #include "kernels/matmul.hpp"
+#include "kernels/quantised_blocks.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <utility>
 #include <vector>
 
 namespace troupe::kernels {
@@ -71,21 +73,42 @@ void pack_f32_block(const weight_view& source, size_t first_row,
   tiles.pack_block(dense.data(), out);
 }
 
+size_t aligned(size_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
+
+template <class Source>
+std::pair<aligned_buffer, packed_weight> pack_alone(const Source& source,
+                                                    const weight_shape& shape,
+                                                    compute_options options) {
+  aligned_buffer memory(packed_weight::bytes_needed(shape, options));
+  auto weight = packed_weight::pack_into({memory.data(), memory.size_bytes()},
+                                         source, options);
+  return {std::move(memory), std::move(weight)};
+}
+
 } // namespace
 
 packed_weight packed_weight::pack(weight_view source, compute_options options) {
-  aligned_buffer memory(bytes_needed(source.rows, source.cols, options));
-  auto weight =
-    pack_into({memory.data(), memory.size_bytes()}, source, options);
+  auto [memory, weight] =
+    pack_alone(source, {source.rows, source.cols}, options);
   weight.own_ = std::move(memory);
-  return weight;
+  return std::move(weight);
+}
+
+packed_weight packed_weight::pack(const quantised_view& source,
+                                  compute_options options) {
+  auto [memory, weight] =
+    pack_alone(source, {source.rows, source.cols, source.format}, options);
+  weight.own_ = std::move(memory);
+  return std::move(weight);
 }
 
 packed_weight packed_weight::pack_into(std::span<std::byte> memory,
                                        weight_view source,
                                        compute_options options) {
   TROUPE_ASSERT(source.type == dtype::f32 || source.type == dtype::bf16);
-  auto weight = view(memory, source.rows, source.cols, options);
+  auto weight = view(memory, {source.rows, source.cols}, options);
   for (size_t block = 0; block < weight.blocks(); ++block) {
     std::byte* out = memory.data() + block * weight.block_bytes();
     const size_t first_row = block * weight.block_columns();
@@ -97,36 +120,51 @@ packed_weight packed_weight::pack_into(std::span<std::byte> memory,
   return weight;
 }
 
+packed_weight packed_weight::pack_into(std::span<std::byte> memory,
+                                       const quantised_view& source,
+                                       compute_options options) {
+  auto weight =
+    view(memory, {source.rows, source.cols, source.format}, options);
+  const quantised_blocks blocks{source.format, source.cols, options.mode};
+  for (size_t block = 0; block < weight.blocks(); ++block)
+    blocks.pack(source, block * weight.block_columns(),
+                memory.data() + block * weight.block_bytes());
+  return weight;
+}
+
 packed_weight packed_weight::view(std::span<const std::byte> memory,
-                                  size_t outputs, size_t inputs,
+                                  const weight_shape& shape,
                                   compute_options options) {
-  TROUPE_ASSERT(outputs > 0 && inputs > 0);
+  TROUPE_ASSERT(shape.outputs > 0 && shape.inputs > 0);
   TROUPE_ASSERT(supported(options.isa));
   TROUPE_ASSERT(reinterpret_cast<uintptr_t>(memory.data()) % 64 == 0);
   packed_weight weight;
   weight.data_ = memory.data();
-  weight.outputs_ = outputs;
-  weight.inputs_ = inputs;
+  weight.shape_ = shape;
   weight.options_ = options;
   if (options.mode == numeric_mode::f32)
-    weight.tiles_ = f32_tiles::of(inputs, options.isa);
+    weight.tiles_ = f32_tiles::of(shape.inputs, options.isa);
   weight.bytes_ = weight.blocks() * weight.block_bytes();
   TROUPE_ASSERT(memory.size() >= weight.bytes_);
   return weight;
 }
 
-size_t packed_weight::bytes_needed(size_t outputs, size_t inputs,
+size_t packed_weight::bytes_needed(const weight_shape& shape,
                                    compute_options options) {
-  packed_weight shape;
-  shape.outputs_ = outputs;
-  shape.inputs_ = inputs;
-  shape.options_ = options;
+  packed_weight weight;
+  weight.shape_ = shape;
+  weight.options_ = options;
   if (options.mode == numeric_mode::f32)
-    shape.tiles_ = f32_tiles::of(inputs, options.isa);
-  return shape.blocks() * shape.block_bytes();
+    weight.tiles_ = f32_tiles::of(shape.inputs, options.isa);
+  return weight.blocks() * weight.block_bytes();
 }
 
-std::string packed_weight::layout(compute_options options) {
+std::string packed_weight::layout(compute_options options,
+                                  weight_format format) {
+  if (format != weight_format::plain)
+    return fmt::format("{} {}", to_string(format),
+                       options.mode == numeric_mode::bf16 ? "panels of 64"
+                                                          : "rows by 256");
   if (options.mode == numeric_mode::bf16)
     return "bf16 BA16a64b2a";
   return fmt::format("f32 oneDNN {} {}", dnnl_version_name(),
@@ -139,18 +177,46 @@ size_t packed_weight::block_columns() const {
 }
 
 size_t packed_weight::blocks() const {
-  return (outputs_ + block_columns() - 1) / block_columns();
+  return (outputs() + block_columns() - 1) / block_columns();
 }
 
 size_t packed_weight::block_bytes() const {
+  if (format() != weight_format::plain)
+    return quantised_blocks{format(), inputs(), options_.mode}.block_bytes();
   if (options_.mode == numeric_mode::bf16)
-    return steps_of(inputs_) * bf16_rule::block_bytes;
+    return steps_of(inputs()) * bf16_rule::block_bytes;
   return tiles_->block_bytes();
 }
 
 size_t packed_weight::columns_of(size_t block) const {
   TROUPE_ASSERT(block < blocks());
-  return std::min(block_columns(), outputs_ - block * block_columns());
+  return std::min(block_columns(), outputs() - block * block_columns());
+}
+
+size_t packed_weight::expansion_bytes() const {
+  if (format() == weight_format::plain)
+    return 0;
+  if (options_.mode == numeric_mode::bf16)
+    return steps_of(inputs()) * bf16_rule::block_bytes;
+  return tiles_->block_bytes() +
+         aligned(f32_tiles::columns * inputs() * sizeof(float));
+}
+
+const std::byte* packed_weight::expand_block(size_t block,
+                                             std::byte* memory) const {
+  if (format() == weight_format::plain)
+    return block_data(block);
+  TROUPE_ASSERT(memory != nullptr);
+  const quantised_blocks shape{format(), inputs(), options_.mode};
+  if (options_.mode == numeric_mode::bf16) {
+    shape.expand_panel(options_.isa, block_data(block),
+                       reinterpret_cast<bf16*>(memory));
+    return memory;
+  }
+  auto* rows = reinterpret_cast<float*>(memory + tiles_->block_bytes());
+  shape.expand_rows(options_.isa, block_data(block), rows);
+  tiles_->pack_block(rows, memory);
+  return memory;
 }
 
 } // namespace troupe::kernels
