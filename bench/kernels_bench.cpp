@@ -185,6 +185,72 @@ void cold_matmul(benchmark::State& state) {
   count_cold(state, weights, weights * static_cast<double>(rows));
 }
 
+/// Random weights in a format, as stored or (`expanded`) in bf16.
+struct weight_bench {
+  size_t outputs = 1536, inputs = 2048;
+  weight_format format = weight_format::fp8_e4m3;
+
+  std::vector<packed_weight> make(size_t count, isa level) const {
+    const compute_options options{level, numeric_mode::bf16};
+    if (format == weight_format::plain) {
+      const auto values = some_values(outputs * inputs);
+      return pack(count, as_activation(values.data(), outputs, inputs),
+                  options);
+    }
+    std::vector<uint8_t> codes(outputs *
+                               quantised_view::row_bytes(format, inputs));
+    uint32_t state = 1;
+    for (auto& code : codes) {
+      state = state * 1664525u + 1013904223u;
+      code = static_cast<uint8_t>(state >> 25); // no NaN among FP8's
+    }
+    const size_t scales = outputs * quantised_view::row_scales(format, inputs);
+    if (format == weight_format::mxfp4) {
+      const std::vector<uint8_t> bytes(scales, 120);
+      return pack(count, as_mxfp4(codes.data(), bytes.data(), outputs, inputs),
+                  options);
+    }
+    const std::vector<float> floats(scales, 0.01f);
+    return pack(count, as_fp8(codes.data(), floats.data(), outputs, inputs),
+                options);
+  }
+
+private:
+  template <class Source>
+  static std::vector<packed_weight> pack(size_t count, const Source& source,
+                                         compute_options options) {
+    std::vector<packed_weight> all;
+    for (size_t i = 0; i < count; ++i)
+      all.push_back(packed_weight::pack(source, options));
+    return all;
+  }
+};
+
+/// One thread, weights from memory: as stored, or expanded when they were
+/// loaded (format 0). Args: format, rows, isa.
+void cold_format(benchmark::State& state) {
+  constexpr size_t count = 48; // 300 MB of bf16
+  const auto rows = static_cast<size_t>(state.range(1));
+  const auto level = static_cast<isa>(state.range(2));
+  if (!supported(level))
+    return state.SkipWithError("this machine lacks the ISA");
+  weight_bench bench;
+  bench.format = static_cast<weight_format>(state.range(0));
+  const auto weights = bench.make(count, level);
+  lanes alone({.count = 0});
+  const auto x = some_values(rows * bench.inputs);
+  aligned_buffer y(rows * bench.outputs * sizeof(float));
+  size_t next = 0;
+  for (auto _ : state)
+    matmul(weights[next++ % count], as_activation(x.data(), rows, bench.inputs),
+           {y.as<float>().data(), rows, bench.outputs, bench.outputs}, alone);
+  const double elements = static_cast<double>(bench.outputs * bench.inputs);
+  count_work(state, static_cast<double>(weights.front().size_bytes()),
+             2 * elements * static_cast<double>(rows));
+  state.counters["bytes"] =
+    benchmark::Counter(static_cast<double>(weights.front().size_bytes()));
+}
+
 /// Packing at load, one thread.
 void pack(benchmark::State& state) {
   const auto source = some_values(expert_size * hidden);
@@ -220,6 +286,10 @@ BENCHMARK(cold_experts)
   ->ArgsProduct({{top_k}, {1, 4}, {avx512, avx2}})
   ->UseRealTime();
 BENCHMARK(cold_matmul)->Arg(1)->Arg(16)->UseRealTime();
+BENCHMARK(cold_format)
+  ->ArgNames({"format", "rows", "isa"})
+  ->ArgsProduct({{0, 1, 2}, {1, 4, 16, 64, 256}, {amx, avx512, avx2}})
+  ->UseRealTime();
 BENCHMARK(pack);
 BENCHMARK(empty_region)->UseRealTime();
 
