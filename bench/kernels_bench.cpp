@@ -188,7 +188,7 @@ void cold_matmul(benchmark::State& state) {
 /// Random weights in a format, as stored or (`expanded`) in bf16.
 struct weight_bench {
   size_t outputs = 1536, inputs = 2048;
-  weight_format format = weight_format::fp8_e4m3;
+  weight_format format = weight_format::fp8_block;
 
   std::vector<packed_weight> make(size_t count, isa level) const {
     const compute_options options{level, numeric_mode::bf16};

@@ -98,7 +98,7 @@ void expand_fp8(const quant_loops& loops, const uint8_t* codes, float scale,
 /// Up to 32 elements of one MXFP4 scale.
 void expand_mxfp4(const quant_loops& loops, const uint8_t* codes, uint8_t scale,
                   std::span<float> out) {
-  if (is_ordinary_mxfp4(scale) && out.size() == mxfp4_block)
+  if (is_ordinary_mxfp4(scale) && out.size() == mxfp4_block_size)
     return loops.mxfp4_to_f32(
       codes, std::bit_cast<float>(uint32_t{scale} << f32_fraction_bits),
       out.data());
@@ -109,8 +109,8 @@ void expand_mxfp4(const quant_loops& loops, const uint8_t* codes, uint8_t scale,
 /// Values in the normal range fit into bf16: no rounding to think of.
 void expand_mxfp4(const quant_loops& loops, const uint8_t* codes, uint8_t scale,
                   std::span<bf16> out) {
-  std::array<float, mxfp4_block> wide{};
-  if (is_ordinary_mxfp4(scale) && out.size() == mxfp4_block) {
+  std::array<float, mxfp4_block_size> wide{};
+  if (is_ordinary_mxfp4(scale) && out.size() == mxfp4_block_size) {
     expand_mxfp4(loops, codes, scale, std::span<float>(wide));
     std::ranges::transform(wide, out.begin(), to_bf16);
     return;
@@ -122,25 +122,26 @@ void expand_mxfp4(const quant_loops& loops, const uint8_t* codes, uint8_t scale,
 template <class T>
 void expand_columns(isa level, const quantised_view& w, size_t row,
                     size_t column, std::span<T> out) {
-  TROUPE_ASSERT(row < w.rows && column % mxfp4_block == 0 &&
+  TROUPE_ASSERT(row < w.rows && column % mxfp4_block_size == 0 &&
                 column + out.size() <= w.cols);
   const auto& loops = quant_loops_for(level);
   const auto* codes = w.codes + row * w.codes_stride;
   for (size_t done = 0; done < out.size();) {
     const size_t at = column + done;
-    if (w.format == weight_format::fp8_e4m3) {
+    if (w.format == weight_format::fp8_block) {
       const size_t count =
-        std::min(fp8_block - at % fp8_block, out.size() - done);
+        std::min(fp8_block_size - at % fp8_block_size, out.size() - done);
       const auto* scales = static_cast<const float*>(w.scales);
-      expand_fp8(loops, codes + at,
-                 scales[row / fp8_block * w.scales_stride + at / fp8_block],
-                 out.subspan(done, count));
+      expand_fp8(
+        loops, codes + at,
+        scales[row / fp8_block_size * w.scales_stride + at / fp8_block_size],
+        out.subspan(done, count));
       done += count;
     } else {
-      const size_t count = std::min(mxfp4_block, out.size() - done);
+      const size_t count = std::min(mxfp4_block_size, out.size() - done);
       const auto* scales = static_cast<const uint8_t*>(w.scales);
       expand_mxfp4(loops, codes + at / 2,
-                   scales[row * w.scales_stride + at / mxfp4_block],
+                   scales[row * w.scales_stride + at / mxfp4_block_size],
                    out.subspan(done, count));
       done += count;
     }
@@ -153,8 +154,8 @@ std::string_view to_string(weight_format format) {
   switch (format) {
   case weight_format::plain:
     return "plain";
-  case weight_format::fp8_e4m3:
-    return "fp8_e4m3";
+  case weight_format::fp8_block:
+    return "fp8_block";
   case weight_format::mxfp4:
     return "mxfp4";
   }
@@ -163,21 +164,21 @@ std::string_view to_string(weight_format format) {
 
 size_t quantised_view::row_bytes(weight_format format, size_t cols) {
   TROUPE_ASSERT(format != weight_format::plain);
-  if (format == weight_format::fp8_e4m3)
+  if (format == weight_format::fp8_block)
     return cols;
-  return (cols + mxfp4_block - 1) / mxfp4_block * mxfp4_block_bytes;
+  return (cols + mxfp4_block_size - 1) / mxfp4_block_size * mxfp4_block_bytes;
 }
 
 size_t quantised_view::row_scales(weight_format format, size_t cols) {
   TROUPE_ASSERT(format != weight_format::plain);
   const size_t block =
-    format == weight_format::fp8_e4m3 ? fp8_block : mxfp4_block;
+    format == weight_format::fp8_block ? fp8_block_size : mxfp4_block_size;
   return (cols + block - 1) / block;
 }
 
 quantised_view as_fp8(const uint8_t* codes, const float* scales, size_t rows,
                       size_t cols) {
-  constexpr auto format = weight_format::fp8_e4m3;
+  constexpr auto format = weight_format::fp8_block;
   return {format,
           rows,
           cols,

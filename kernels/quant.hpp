@@ -1,11 +1,11 @@
 // Quantised weights as checkpoints store them, and the values they stand for.
 //
-// fp8_e4m3  one byte an element: sign, 4 bits of exponent (bias 7), 3 bits of
-//           fraction; no infinity, 0x7f and 0xff are NaN. One f32 scale for
-//           128 x 128 elements; value = element * scale.
-// mxfp4     half a byte an element (E2M1: 0, .5, 1, 1.5, 2, 3, 4, 6 and their
-//           negatives), the lower half first. One byte of scale (E8M0) for 32
-//           elements of a row; value = element * 2^(scale - 127), 255 is NaN.
+// fp8_block  one byte an element: sign, 4 bits of exponent (bias 7), 3 bits of
+//            fraction; no infinity, 0x7f and 0xff are NaN. One f32 scale for
+//            128 x 128 elements; value = element * scale.
+// mxfp4      half a byte an element (E2M1: 0, .5, 1, 1.5, 2, 3, 4, 6 and their
+//            negatives), the lower half first. One byte of scale (E8M0) for 32
+//            elements of a row; value = element * 2^(scale - 127), 255 is NaN.
 //
 // Values are the exact products, rounded once (to nearest even) to the type
 // that is asked for; denormal results stay, whatever the thread's flags.
@@ -22,28 +22,28 @@
 namespace troupe::kernels {
 
 enum class weight_format : uint8_t {
-  plain, ///< bf16 or f32 elements
-  fp8_e4m3,
-  mxfp4,
+  plain,     ///< bf16, f16 or f32
+  fp8_block, ///< E4M3 with a scale per block of 128 x 128
+  mxfp4,     ///< E2M1 with a power of two per 32 columns
 };
 
 std::string_view to_string(weight_format format);
 
 /// Rows and columns of one FP8 scale.
-inline constexpr size_t fp8_block = 128;
+inline constexpr size_t fp8_block_size = 128;
 /// Columns of one MXFP4 scale, and the bytes of their elements.
-inline constexpr size_t mxfp4_block = 32;
+inline constexpr size_t mxfp4_block_size = 32;
 inline constexpr size_t mxfp4_block_bytes = 16;
 
 /// A quantised matrix W[rows, cols] in a file or in memory.
 struct quantised_view {
-  weight_format format = weight_format::fp8_e4m3;
+  weight_format format = weight_format::fp8_block;
   size_t rows = 0;
   size_t cols = 0;
   /// Elements; rows are `codes_stride` bytes apart.
   const uint8_t* codes = nullptr;
   size_t codes_stride = 0;
-  /// fp8_e4m3: float[ceil(rows / 128)][scales_stride], one for 128 columns.
+  /// fp8_block: float[ceil(rows / 128)][scales_stride], one for 128 columns.
   /// mxfp4: uint8_t[rows][scales_stride], one for 32 columns.
   const void* scales = nullptr;
   size_t scales_stride = 0;

@@ -22,10 +22,11 @@ using bf16_rule::steps_of;
 constexpr size_t pairs = step_inputs / 2;
 constexpr size_t panel_step_elements = panel_columns * step_inputs;
 /// Steps that share an FP8 scale.
-constexpr size_t fp8_steps = fp8_block / step_inputs;
+constexpr size_t fp8_steps = fp8_block_size / step_inputs;
 constexpr uint8_t scale_of_one = 127;
 
-static_assert(mxfp4_block == step_inputs && fp8_block % panel_columns == 0);
+static_assert(mxfp4_block_size == step_inputs &&
+              fp8_block_size % panel_columns == 0);
 
 /// What a panel keeps for 128 K.
 struct fp8_record {
@@ -49,7 +50,7 @@ size_t padded(size_t bytes) {
 }
 
 size_t fp8_groups(size_t inputs) {
-  return (inputs + fp8_block - 1) / fp8_block;
+  return (inputs + fp8_block_size - 1) / fp8_block_size;
 }
 
 /// Bytes of the codes of a block of 256 rows.
@@ -63,7 +64,7 @@ quantised_view view_f32_block(const quantised_blocks& shape,
                               const std::byte* block) {
   const auto* codes = reinterpret_cast<const uint8_t*>(block);
   const auto* scales = block + f32_codes_bytes(shape);
-  if (shape.format == weight_format::fp8_e4m3)
+  if (shape.format == weight_format::fp8_block)
     return as_fp8(codes, reinterpret_cast<const float*>(scales),
                   f32_tiles::columns, shape.inputs);
   return as_mxfp4(codes, reinterpret_cast<const uint8_t*>(scales),
@@ -81,8 +82,8 @@ void pack_f32_block(const quantised_blocks& shape, const quantised_view& from,
   for (size_t row = 0; row < rows; ++row)
     std::memcpy(block + row * row_bytes,
                 from.codes + (first_row + row) * from.codes_stride, row_bytes);
-  const bool is_fp8 = shape.format == weight_format::fp8_e4m3;
-  const size_t rows_of_scale = is_fp8 ? fp8_block : 1;
+  const bool is_fp8 = shape.format == weight_format::fp8_block;
+  const size_t rows_of_scale = is_fp8 ? fp8_block_size : 1;
   const size_t scale_bytes = row_scales * (is_fp8 ? sizeof(float) : 1);
   const size_t stride_bytes = from.scales_stride * (is_fp8 ? sizeof(float) : 1);
   const auto* scales = static_cast<const std::byte*>(from.scales) +
@@ -100,7 +101,7 @@ void pack_fp8_panel(const quantised_view& from, size_t first_row,
   const size_t groups = fp8_groups(from.cols);
   auto* records = reinterpret_cast<fp8_record*>(block);
   const auto* scales = static_cast<const float*>(from.scales) +
-                       first_row / fp8_block * from.scales_stride;
+                       first_row / fp8_block_size * from.scales_stride;
   for (size_t group = 0; group < groups; ++group) {
     records[group] = {};
     records[group].scale = scales[group];
@@ -180,9 +181,9 @@ void expand_fp8_panel(const quant_loops& loops, size_t inputs,
       loops.fp8_to_bf16(codes + at, record.table, count * panel_step_elements,
                         panel + at);
     else
-      expand_fp8_slowly(codes + at, record.scale,
-                        std::min(fp8_block, inputs - group * fp8_block),
-                        panel + at);
+      expand_fp8_slowly(
+        codes + at, record.scale,
+        std::min(fp8_block_size, inputs - group * fp8_block_size), panel + at);
   }
 }
 
@@ -223,13 +224,13 @@ void expand_mxfp4_panel(const quant_loops& loops, size_t inputs,
 } // namespace
 
 size_t quantised_blocks::block_bytes() const {
-  const bool is_fp8 = format == weight_format::fp8_e4m3;
+  const bool is_fp8 = format == weight_format::fp8_block;
   if (mode == numeric_mode::f32) {
     const size_t scales = quantised_view::row_scales(format, inputs);
     return f32_codes_bytes(*this) +
-           padded(is_fp8
-                    ? f32_tiles::columns / fp8_block * scales * sizeof(float)
-                    : f32_tiles::columns * scales);
+           padded(is_fp8 ? f32_tiles::columns / fp8_block_size * scales *
+                             sizeof(float)
+                         : f32_tiles::columns * scales);
   }
   if (is_fp8)
     return fp8_groups(inputs) * sizeof(fp8_record) +
@@ -243,7 +244,7 @@ void quantised_blocks::pack(const quantised_view& source, size_t first_row,
                 first_row < source.rows);
   if (mode == numeric_mode::f32)
     return pack_f32_block(*this, source, first_row, block);
-  if (format == weight_format::fp8_e4m3)
+  if (format == weight_format::fp8_block)
     return pack_fp8_panel(source, first_row, block);
   pack_mxfp4_panel(source, first_row, block);
 }
@@ -252,7 +253,7 @@ void quantised_blocks::expand_panel(isa level, const std::byte* block,
                                     bf16* panel) const {
   TROUPE_ASSERT(mode == numeric_mode::bf16);
   const auto& loops = quant_loops_for(level);
-  if (format == weight_format::fp8_e4m3)
+  if (format == weight_format::fp8_block)
     return expand_fp8_panel(loops, inputs, block, panel);
   expand_mxfp4_panel(loops, inputs, block, panel);
 }

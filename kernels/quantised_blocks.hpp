@@ -2,11 +2,11 @@
 // in an order in which a block expands to the layout of a plain one.
 //
 // bf16 mode, a panel of 64 columns (rows of W):
-//   fp8_e4m3  one 64-byte record per 128 K (its scale, and a table made of it),
-//             then [steps][16 pairs][64 columns][2] codes: the bytes of the
-//             plain panel's order
-//   mxfp4     [steps] of [16 pairs][64 columns] bytes of two codes, and the 64
-//             scales of the columns
+//   fp8_block  one 64-byte record for 128 K (its scale, and a table made of
+//              it), then [steps][16 pairs][64 columns][2] codes: the bytes of
+//              the plain panel's order
+//   mxfp4      [steps] of [16 pairs][64 columns] bytes of two codes, and the
+//              64 scales of the columns
 // f32 mode, 256 columns: their codes row by row, then their scales.
 //
 // What a matrix lacks is filled with zeros. Bytes are the same for every ISA.

@@ -37,7 +37,7 @@ double nearest(double x, int digits) {
 
 double element(const quantised_view& w, size_t row, size_t col) {
   const uint8_t* codes = w.codes + row * w.codes_stride;
-  if (w.format == weight_format::fp8_e4m3) {
+  if (w.format == weight_format::fp8_block) {
     const auto* scales = static_cast<const float*>(w.scales);
     return fp8_value(codes[col]) *
            double{scales[row / 128 * w.scales_stride + col / 128]};

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/activation.hpp"
+#include "kernels/quant.hpp"
 #include "kernels/rope.hpp"
 #include "kernels/router.hpp"
 #include "runtime/error.hpp"
@@ -172,11 +173,7 @@ enum class expert_layout : uint8_t {
   fused,    ///< One tensor of gate and up, one of down, for all experts.
 };
 
-enum class weight_format : uint8_t {
-  plain,     ///< bf16, f16 or f32
-  fp8_block, ///< E4M3 with a scale per block of 128 x 128
-  mxfp4,     ///< E2M1 with a power of two per 32 inputs
-};
+using kernels::weight_format;
 
 struct expert_storage {
   expert_layout layout = expert_layout::separate;

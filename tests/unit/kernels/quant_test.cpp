@@ -14,7 +14,7 @@ using namespace troupe::kernels::test;
 
 namespace {
 
-constexpr weight_format formats[] = {weight_format::fp8_e4m3,
+constexpr weight_format formats[] = {weight_format::fp8_block,
                                      weight_format::mxfp4};
 
 uint32_t f32_bits(double x) {
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(rows_of_any_shape_have_the_bits_of_their_elements) {
 }
 
 BOOST_AUTO_TEST_CASE(all_codes_of_ordinary_scales_agree_on_every_isa) {
-  quantised_matrix m{weight_format::fp8_e4m3, 1, 256, {}, {}, {}};
+  quantised_matrix m{weight_format::fp8_block, 1, 256, {}, {}, {}};
   for (unsigned i = 0; i < 256; ++i)
     m.codes.push_back(static_cast<uint8_t>(i));
   std::mt19937_64 random(8);

@@ -15,7 +15,7 @@ using namespace troupe::kernels::test;
 
 namespace {
 
-constexpr weight_format formats[] = {weight_format::fp8_e4m3,
+constexpr weight_format formats[] = {weight_format::fp8_block,
                                      weight_format::mxfp4};
 
 /// Expanded to the type of the mode, then packed.
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(long_rows_and_runs_of_blocks_give_the_same_bits) {
 
 BOOST_AUTO_TEST_CASE(infinite_scales_do_not_leak_into_the_padding) {
   // 40 columns: the second step of 32 has 24 that do not exist.
-  quantised_matrix m = random_matrix(weight_format::fp8_e4m3, 3, 40, 5);
+  quantised_matrix m = random_matrix(weight_format::fp8_block, 3, 40, 5);
   std::ranges::fill(m.codes, uint8_t{0x38});
   m.fp8_scales.assign(1, std::numeric_limits<float>::infinity());
   lanes pool({.count = 0});
@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(experts_as_stored_give_the_bits_of_expanded_ones) {
 
 BOOST_AUTO_TEST_CASE(quantised_and_plain_weights_can_be_computed_together) {
   lanes pool({.count = 1});
-  const auto m = random_matrix(weight_format::fp8_e4m3, 100, 96, 4);
+  const auto m = random_matrix(weight_format::fp8_block, 100, 96, 4);
   const auto n = random_matrix(weight_format::mxfp4, 30, 96, 5);
   const compute_options options;
   const auto a = packed_weight::pack(m.view(), options);
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(packed_bytes_can_be_moved_and_viewed_again) {
 }
 
 BOOST_AUTO_TEST_CASE(panels_do_not_depend_on_the_isa_and_have_names) {
-  const auto m = random_matrix(weight_format::fp8_e4m3, 150, 224, 8);
+  const auto m = random_matrix(weight_format::fp8_block, 150, 224, 8);
   const auto a =
     packed_weight::pack(m.view(), {isa::scalar, numeric_mode::bf16});
   const auto b =
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(panels_do_not_depend_on_the_isa_and_have_names) {
   std::vector<std::string> names;
   for (const auto mode : modes)
     for (const auto format :
-         {weight_format::plain, weight_format::fp8_e4m3, weight_format::mxfp4})
+         {weight_format::plain, weight_format::fp8_block, weight_format::mxfp4})
       names.push_back(packed_weight::layout({best_isa(), mode}, format));
   std::ranges::sort(names);
   BOOST_TEST((std::ranges::adjacent_find(names) == names.end()));
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(quantised_weights_take_the_memory_of_the_checkpoint) {
            static_cast<double>(outputs * inputs);
   };
   for (const auto mode : modes) {
-    BOOST_TEST(bytes(weight_format::fp8_e4m3, mode) < 1.01);
+    BOOST_TEST(bytes(weight_format::fp8_block, mode) < 1.01);
     BOOST_TEST(bytes(weight_format::mxfp4, mode) <= 17.0 / 32.0);
   }
 }

@@ -25,7 +25,7 @@ struct quantised_matrix {
   std::vector<uint8_t> mxfp4_scales;
 
   quantised_view view() const {
-    return format == weight_format::fp8_e4m3
+    return format == weight_format::fp8_block
              ? as_fp8(codes.data(), fp8_scales.data(), rows, cols)
              : as_mxfp4(codes.data(), mxfp4_scales.data(), rows, cols);
   }
@@ -47,7 +47,7 @@ inline quantised_matrix random_matrix(weight_format format, size_t rows,
                                       scales_are kind = scales_are::ordinary) {
   std::mt19937_64 random(seed);
   quantised_matrix m{format, rows, cols, {}, {}, {}};
-  const bool is_fp8 = format == weight_format::fp8_e4m3;
+  const bool is_fp8 = format == weight_format::fp8_block;
   const size_t bytes = rows * quantised_view::row_bytes(format, cols);
   for (size_t i = 0; i < bytes; ++i) {
     auto code = static_cast<uint8_t>(random());
