@@ -1,5 +1,6 @@
-// The two inner loops of attention, compiled once per Highway target: a small
-// matrix product whose sums run over the depth in order, and one softmax step.
+// What the attention kernels share, compiled once per Highway target: a small
+// matrix product whose sums run over the depth in order, one softmax step, and
+// both together for a few queries and a block of keys.
 #if defined(TROUPE_KERNELS_ATTENTION_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef TROUPE_KERNELS_ATTENTION_INL
 #undef TROUPE_KERNELS_ATTENTION_INL
@@ -7,6 +8,7 @@
 #define TROUPE_KERNELS_ATTENTION_INL
 #endif
 
+#include "kernels/attention_tile.hpp"
 #include "kernels/simd-inl.hpp"
 
 #include <hwy/cache_control.h>
@@ -92,20 +94,21 @@ HWY_INLINE void multiply(const product<T>& p, size_t rows, size_t columns) {
     multiply_rows<1>(p, row, columns);
 }
 
-/// Turns the first `limit` of 64 scores into weights e^(score - m'), the others
+/// Turns the visible ones of 64 scores into weights e^(score - m'), the others
 /// into zeros, updates the running maximum and sum, and returns e^(m - m'), the
 /// factor for what has been summed so far.
-HWY_INLINE float softmax_step(float* scores, size_t limit, float& maximum,
-                              float& sum) {
+HWY_INLINE float softmax_step(float* scores, visible_range visible,
+                              float& maximum, float& sum) {
   const f32_tag d;
   f32_vec x[partial_vectors];
   f32_vec best[partial_vectors];
-  const f32_vec end = hn::Set(d, static_cast<float>(limit));
+  const f32_vec first = hn::Set(d, static_cast<float>(visible.first));
+  const f32_vec end = hn::Set(d, static_cast<float>(visible.end));
   const f32_vec masked = hn::Set(d, -std::numeric_limits<float>::infinity());
   for (size_t v = 0; v < partial_vectors; ++v) {
     const f32_vec index = hn::Iota(d, static_cast<float>(v * width));
-    x[v] =
-      hn::IfThenElse(hn::Lt(index, end), load_row(scores + v * width), masked);
+    const auto seen = hn::And(hn::Ge(index, first), hn::Lt(index, end));
+    x[v] = hn::IfThenElse(seen, load_row(scores + v * width), masked);
     best[v] = x[v];
   }
   const float last = maximum;
@@ -122,6 +125,58 @@ HWY_INLINE float softmax_step(float* scores, size_t limit, float& maximum,
   const f32_vec added = hn::Set(d, sum_partials(x));
   sum = hn::GetLane(fused(d, hn::Set(d, sum), factor, added));
   return hn::GetLane(factor);
+}
+
+/// A run of a tile's queries, at most tile_rows.
+struct query_run {
+  size_t first;
+  size_t count;
+};
+
+/// Keys of a block, [head_dim][64], and memory to ask for while they are read.
+template <class T>
+struct key_block {
+  const T* keys;
+  const void* ahead = nullptr;
+  size_t ahead_step = 0;
+};
+
+/// Scores, then weights of a run in one block. Calls rescale(query, factor) for
+/// every query that sees some of it.
+template <class T, class Rescale>
+HWY_INLINE void weigh_positions(const tile_state& s, const key_block<T>& block,
+                                const query_run& run, Rescale rescale) {
+  const size_t dim = s.layout().head_dim;
+  const visible_range* ranges = s.ranges + run.first;
+  const visible_range any = seen_by_any({ranges, run.count});
+  const size_t start = any.first / width * width;
+  float* scores = s.scores + run.first * kv_block_tokens;
+  std::fill_n(scores, run.count * kv_block_tokens, 0.0f);
+  const product<T> p{s.queries + run.first * dim,
+                     dim,
+                     block.keys + start,
+                     kv_block_tokens,
+                     scores + start,
+                     kv_block_tokens,
+                     dim,
+                     block.ahead,
+                     block.ahead_step};
+  multiply(p, run.count, any.end - start);
+  for (size_t i = 0; i < run.count; ++i)
+    if (!ranges[i].empty())
+      rescale(run.first + i,
+              softmax_step(scores + i * kv_block_tokens, ranges[i],
+                           s.maxima[run.first + i], s.sums[run.first + i]));
+}
+
+/// Bytes between two prefetches, so that one sweep of `weigh_positions` over a
+/// block's columns asks for as much as a block of keys.
+template <class T>
+inline constexpr size_t ahead_step = 2 * width * sizeof(T);
+
+HWY_INLINE void expand(const bf16* x, float* y, size_t n) {
+  for (size_t i = 0; i < n; i += width)
+    store_row(load_row(x + i), y + i);
 }
 
 } // namespace HWY_NAMESPACE

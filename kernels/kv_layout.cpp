@@ -1,6 +1,8 @@
 // Writing keys and values into cache blocks.
 #include "kernels/kv_layout.hpp"
 
+#include <algorithm>
+
 namespace troupe::kernels {
 
 namespace {
@@ -13,16 +15,44 @@ bf16 rounded_to(float x, bf16) {
   return to_bf16(x);
 }
 
-/// One head of one row. T is the cache type.
+/// Elements [first, end) of a key of one position.
 template <class T>
-void store_head(const kv_layout& layout, size_t slot, const float* k,
-                const float* v, std::byte* keys, std::byte* values) {
-  T* key = reinterpret_cast<T*>(keys) + slot;
-  T* value = reinterpret_cast<T*>(values) + slot * layout.value_stride();
-  for (size_t i = 0; i < layout.head_dim; ++i)
-    key[i * kv_block_tokens] = rounded_to(k[i], T{});
-  for (size_t i = 0; i < layout.head_dim; ++i)
-    value[i] = rounded_to(v[i], T{});
+void store_key(const float* key, size_t first, size_t end, T* slot) {
+  for (size_t d = first; d < end; ++d)
+    slot[d * kv_block_tokens] = rounded_to(key[d], T{});
+}
+
+template <class T>
+void store_value(const float* value, size_t count, T* slot) {
+  for (size_t d = 0; d < count; ++d)
+    slot[d] = rounded_to(value[d], T{});
+}
+
+/// Dimensions of a key that a task writes when there are no values to share
+/// the work with: enough for whole cache lines, as a dimension is one or more.
+constexpr size_t dims_per_task = 64;
+
+/// A task's part of one head: the whole of it, or a few dimensions.
+struct head_part {
+  size_t head;
+  size_t first;
+  size_t end;
+};
+
+/// T is the cache type.
+template <class T>
+void store_row(const kv_layout& layout, const attention_row& row,
+               const head_part& part, const float* k, const float* v) {
+  std::byte* block = row.cache.block(row.position / kv_block_tokens);
+  const size_t slot = row.position % kv_block_tokens;
+  const size_t head = part.head;
+  T* keys = reinterpret_cast<T*>(block + layout.key_offset(head));
+  store_key(k + head * layout.head_dim, part.first, part.end, keys + slot);
+  if (layout.values != kv_values::own)
+    return;
+  T* values = reinterpret_cast<T*>(block + layout.value_offset(head));
+  store_value(v + head * layout.value_size(), layout.value_size(),
+              values + slot * layout.value_stride());
 }
 
 } // namespace
@@ -31,25 +61,27 @@ void store_kv(const kv_layout& layout, std::span<const attention_row> rows,
               matrix_view<const float> k, matrix_view<const float> v,
               lanes& pool) {
   TROUPE_ASSERT(layout.type == dtype::bf16 || layout.type == dtype::f32);
-  TROUPE_ASSERT(k.rows == rows.size() && v.rows == rows.size());
-  TROUPE_ASSERT(k.cols == layout.kv_heads * layout.head_dim &&
-                v.cols == k.cols);
-  // A task is a head: two lanes never write to the same cache lines.
-  pool.parallel_for(layout.kv_heads, [&](size_t head, size_t) {
+  const bool own = layout.values == kv_values::own;
+  TROUPE_ASSERT(k.rows == rows.size());
+  TROUPE_ASSERT(k.cols == layout.kv_heads * layout.head_dim);
+  TROUPE_ASSERT(own ? v.rows == rows.size() : v.rows == 0);
+  TROUPE_ASSERT(!own || v.cols == layout.kv_heads * layout.value_size());
+  for (const attention_row& row : rows)
+    TROUPE_ASSERT(row.position / kv_block_tokens < row.cache.blocks.size());
+  // A task is a head or some of its dimensions: two lanes never write to the
+  // same cache lines.
+  const size_t dims = own ? layout.head_dim : dims_per_task;
+  const size_t parts = (layout.head_dim + dims - 1) / dims;
+  pool.parallel_for(layout.kv_heads * parts, [&](size_t task, size_t) {
+    const size_t first = task % parts * dims;
+    const head_part part{task / parts, first,
+                         std::min(first + dims, layout.head_dim)};
     for (size_t r = 0; r < rows.size(); ++r) {
-      const size_t index = rows[r].position / kv_block_tokens;
-      TROUPE_ASSERT(index < rows[r].cache.blocks.size());
-      std::byte* block = rows[r].cache.block(index);
-      std::byte* keys = block + layout.key_offset(head);
-      std::byte* values = block + layout.value_offset(head);
-      const size_t slot = rows[r].position % kv_block_tokens;
-      const size_t at = head * layout.head_dim;
-      const float* key = k.row(r) + at;
-      const float* value = v.row(r) + at;
+      const float* value = own ? v.row(r) : nullptr;
       if (layout.type == dtype::bf16)
-        store_head<bf16>(layout, slot, key, value, keys, values);
+        store_row<bf16>(layout, rows[r], part, k.row(r), value);
       else
-        store_head<float>(layout, slot, key, value, keys, values);
+        store_row<float>(layout, rows[r], part, k.row(r), value);
     }
   });
 }

@@ -2,11 +2,10 @@
 // equal to the scalar rule, close to double arithmetic, blind to the future.
 #include "kernels/attention.hpp"
 
+#include "attention_support.hpp"
 #include "kernels/reference/attention.hpp"
-#include "row_support.hpp"
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 using namespace troupe::kernels;
@@ -15,83 +14,6 @@ using namespace troupe::kernels::test;
 BOOST_AUTO_TEST_SUITE(attending)
 
 namespace {
-
-/// The cache of one sequence. Unwritten memory holds NaN.
-class test_cache {
-public:
-  test_cache(const kv_layout& layout, size_t tokens) {
-    const size_t count = (tokens + kv_block_tokens - 1) / kv_block_tokens;
-    for (size_t i = 0; i < count; ++i) {
-      memory_.emplace_back(layout.block_bytes());
-      std::memset(memory_.back().data(), 0xff, layout.block_bytes());
-      blocks_.push_back(memory_.back().data());
-    }
-  }
-
-  attention_row row(size_t position) const {
-    return {position, {blocks_, 0}};
-  }
-
-private:
-  std::vector<aligned_buffer> memory_;
-  std::vector<std::byte*> blocks_;
-};
-
-/// A sequence's projections: q [tokens, heads * head_dim], k, v [tokens,
-/// kv_heads * head_dim].
-struct sequence_data {
-  attention_options options;
-  size_t tokens;
-  std::vector<float> q;
-  std::vector<float> k;
-  std::vector<float> v;
-
-  size_t q_cols() const {
-    return options.heads * options.layout.head_dim;
-  }
-  size_t kv_cols() const {
-    return options.layout.kv_heads * options.layout.head_dim;
-  }
-};
-
-struct shape {
-  size_t heads;
-  size_t kv_heads;
-  size_t head_dim;
-  dtype type;
-};
-
-sequence_data random_sequence(random_rows& random, const shape& s,
-                              size_t tokens) {
-  sequence_data x;
-  x.options.layout = {s.kv_heads, s.head_dim, s.type};
-  x.options.heads = s.heads;
-  x.options.scale = 1.0f / std::sqrt(static_cast<float>(s.head_dim));
-  x.tokens = tokens;
-  x.q = random.normal(tokens * x.q_cols(), 2.0f);
-  x.k = random.normal(tokens * x.kv_cols(), 2.0f);
-  x.v = random.normal(tokens * x.kv_cols());
-  return x;
-}
-
-/// Runs the sequence in chunks of `chunk` tokens and returns all outputs.
-std::vector<float> run(const sequence_data& x, size_t chunk, lanes& pool) {
-  test_cache cache(x.options.layout, x.tokens);
-  std::vector<float> out(x.tokens * x.q_cols());
-  for (size_t first = 0; first < x.tokens; first += chunk) {
-    const size_t n = std::min(chunk, x.tokens - first);
-    std::vector<attention_row> rows;
-    for (size_t i = 0; i < n; ++i)
-      rows.push_back(cache.row(first + i));
-    const size_t kv = x.kv_cols();
-    const size_t cols = x.q_cols();
-    store_kv(x.options.layout, rows, {x.k.data() + first * kv, n, kv, kv},
-             {x.v.data() + first * kv, n, kv, kv}, pool);
-    attention(x.options, rows, {x.q.data() + first * cols, n, cols, cols},
-              as_output(out.data() + first * cols, n, cols), pool);
-  }
-  return out;
-}
 
 const std::vector<shape> shapes{
   {4, 2, 16, dtype::bf16},  {4, 2, 16, dtype::f32}, {8, 1, 64, dtype::bf16},
@@ -111,8 +33,8 @@ BOOST_AUTO_TEST_CASE(every_isa_gives_the_bits_of_the_rule) {
     std::vector<attention_row> rows;
     for (size_t i = 0; i < x.tokens; ++i)
       rows.push_back(cache.row(i));
-    store_kv(x.options.layout, rows, rows_of(x.k, x.kv_cols()),
-             rows_of(x.v, x.kv_cols()), pool);
+    store_kv(x.options.layout, rows, rows_of(x.k, x.k_cols()),
+             rows_of(x.v, x.k_cols()), pool);
     const auto& q = x.q;
     std::vector<float> want(q.size());
     std::vector<bf16> want_bf16(q.size());
@@ -146,8 +68,8 @@ BOOST_AUTO_TEST_CASE(results_agree_with_double_arithmetic) {
     std::vector<attention_row> rows;
     for (size_t i = 0; i < x.tokens; ++i)
       rows.push_back(cache.row(i));
-    store_kv(x.options.layout, rows, rows_of(x.k, x.kv_cols()),
-             rows_of(x.v, x.kv_cols()), pool);
+    store_kv(x.options.layout, rows, rows_of(x.k, x.k_cols()),
+             rows_of(x.v, x.k_cols()), pool);
     const auto want =
       reference::attention_f64(x.options, rows, rows_of(x.q, x.q_cols()));
     double worst = 0;
@@ -199,8 +121,8 @@ BOOST_AUTO_TEST_CASE(other_sequences_in_the_batch_change_no_bit) {
     std::vector<attention_row> own;
     for (size_t t = 0; t < lengths[i]; ++t)
       own.push_back(caches[i].row(t));
-    store_kv(all[i].options.layout, own, rows_of(all[i].k, all[i].kv_cols()),
-             rows_of(all[i].v, all[i].kv_cols()), pool);
+    store_kv(all[i].options.layout, own, rows_of(all[i].k, all[i].k_cols()),
+             rows_of(all[i].v, all[i].k_cols()), pool);
     // The last row decodes, among rows of the others and the earlier ones.
     rows.push_back(own.back());
     const auto last = static_cast<std::ptrdiff_t>((lengths[i] - 1) * cols);
@@ -224,8 +146,8 @@ BOOST_AUTO_TEST_CASE(rows_in_any_order_keep_their_bits) {
   std::vector<attention_row> rows;
   for (size_t i = 0; i < x.tokens; ++i)
     rows.push_back(cache.row(i));
-  store_kv(x.options.layout, rows, rows_of(x.k, x.kv_cols()),
-           rows_of(x.v, x.kv_cols()), pool);
+  store_kv(x.options.layout, rows, rows_of(x.k, x.k_cols()),
+           rows_of(x.v, x.k_cols()), pool);
   const size_t cols = x.q_cols();
   std::vector<attention_row> mixed;
   std::vector<float> q;
@@ -253,11 +175,11 @@ BOOST_AUTO_TEST_CASE(nan_keys_and_values_reach_no_earlier_row) {
     const auto clean = run(x, 90, pool);
     for (const size_t bad : {1u, 64u, 77u}) {
       auto poisoned = x;
-      const auto first = static_cast<std::ptrdiff_t>(bad * x.kv_cols());
+      const auto first = static_cast<std::ptrdiff_t>(bad * x.k_cols());
       for (auto* rows : {&poisoned.k, &poisoned.v})
         std::fill(rows->begin() + first,
                   rows->begin() + first +
-                    static_cast<std::ptrdiff_t>(x.kv_cols()),
+                    static_cast<std::ptrdiff_t>(x.k_cols()),
                   std::numeric_limits<float>::quiet_NaN());
       const auto out = run(poisoned, 90, pool);
       const size_t before = bad * x.q_cols();
@@ -281,7 +203,7 @@ BOOST_AUTO_TEST_CASE(layers_may_share_a_block_at_different_offsets) {
     std::vector<attention_row> rows;
     for (size_t i = 0; i < 40; ++i)
       rows.push_back({i, {blocks, layer * layout.block_bytes()}});
-    store_kv(layout, rows, rows_of(x.k, x.kv_cols()), rows_of(x.v, x.kv_cols()),
+    store_kv(layout, rows, rows_of(x.k, x.k_cols()), rows_of(x.v, x.k_cols()),
              pool);
     std::vector<float> out(want.size());
     attention(x.options, rows, rows_of(x.q, x.q_cols()),
