@@ -1,114 +1,59 @@
 // Loading of the backbone: one task per layer, and one for what is outside.
 #include "runtime/engine/backbone_weights.hpp"
 
-#include "runtime/engine/packing.hpp"
+#include "runtime/engine/mixer_weights.hpp"
+#include "runtime/engine/weight_loader.hpp"
 
 namespace troupe {
 
 namespace {
 
-/// Loads tensors by role and keeps the first error: loading reads as a list.
-class loader {
-public:
-  loader(const opened_model& model, kernels::compute_options options)
-    : model_(model), options_(options) {
-    // nop
+void load_ffn(weight_loader& from, const layer_recipe& layer,
+              layer_weights& out) {
+  const auto& config = from.config();
+  if (layer.ffn == ffn_kind::dense) {
+    from.load(out.dense.emplace(), {"dense_gate", "dense_up", "dense_down"});
+    return;
   }
-
-  void load(kernels::packed_weight& out, std::string_view role,
-            layer_index layer) {
-    take(out, [&] {
-      return load_packed(model_.files, model_.tensors.name(role, layer),
-                         options_);
-    });
-  }
-
-  void load(std::vector<float>& out, std::string_view role, layer_index layer) {
-    take(out, [&] {
-      return load_floats(model_.files, model_.tensors.name(role, layer));
-    });
-  }
-
-  void load_outer(backbone_weights& out) {
-    const auto& names = model_.tensors;
-    take(out.embedding,
-         [&] { return load_rows(model_.files, names.name("embedding")); });
-    take(out.final_norm.weight,
-         [&] { return load_floats(model_.files, names.name("final_norm")); });
-    take(out.head, [&] {
-      return load_packed(model_.files, names.name("lm_head"), options_);
-    });
-  }
-
-  std::optional<error> failure;
-
-private:
-  template <class T, class F>
-  void take(T& out, F read) {
-    if (failure)
-      return;
-    auto x = read();
-    if (x)
-      out = std::move(*x);
-    else
-      failure = x.error();
-  }
-
-  const opened_model& model_;
-  kernels::compute_options options_;
-};
-
-void load_attention(loader& from, const attention_config& config,
-                    layer_index layer, gqa_weights& out) {
-  from.load(out.q, "q_proj", layer);
-  from.load(out.k, "k_proj", layer);
-  from.load(out.v, "v_proj", layer);
-  from.load(out.o, "o_proj", layer);
-  if (config.qkv_bias) {
-    from.load(out.q_bias, "q_bias", layer);
-    from.load(out.k_bias, "k_bias", layer);
-    from.load(out.v_bias, "v_bias", layer);
-  }
-  if (config.output_bias)
-    from.load(out.o_bias, "o_bias", layer);
-  if (config.qk_norm.kind != qk_norm_kind::none) {
-    from.load(out.q_norm, "q_norm", layer);
-    from.load(out.k_norm, "k_norm", layer);
-  }
+  from.load(out.router, "router");
+  if (config.router.logit_bias)
+    from.load(out.router_bias, "router_bias");
+  if (config.router.selection_bias)
+    from.load(out.selection_bias, "selection_bias");
+  if (config.ffn.shared_size == 0)
+    return;
+  from.load(out.shared.emplace(), {"shared_gate", "shared_up", "shared_down"});
+  if (config.ffn.shared_gate)
+    from.load(out.shared_gate, "shared_weight");
 }
 
-std::optional<error> load_layer(const opened_model& model,
-                                kernels::compute_options options,
-                                layer_index layer, layer_weights& out) {
-  const auto& config = model.config;
-  loader from{model, options};
-  from.load(out.mixer_norm.weight, "attention_norm", layer);
-  load_attention(from, config.attention, layer,
-                 out.mixer.emplace<gqa_weights>());
-  from.load(out.ffn_norm.weight, "ffn_norm", layer);
-  if (config.layers[layer.value].ffn == ffn_kind::moe) {
-    from.load(out.router, "router", layer);
-    return from.failure;
-  }
-  auto& dense = out.dense.emplace();
-  dense.activation = config.ffn.activation;
-  from.load(dense.gate, "dense_gate", layer);
-  from.load(dense.up, "dense_up", layer);
-  from.load(dense.down, "dense_down", layer);
-  return from.failure;
+void load_layer(weight_loader& from, const layer_recipe& layer,
+                layer_weights& out) {
+  const bool sandwich = from.config().sandwich_norms;
+  from.load_norm(out.mixer_norm, "mixer_norm");
+  load_mixer(from, layer, out);
+  if (sandwich)
+    from.load_norm(out.after_mixer, "after_mixer_norm");
+  from.load_norm(out.ffn_norm, "ffn_norm");
+  load_ffn(from, layer, out);
+  if (sandwich)
+    from.load_norm(out.after_ffn, "after_ffn_norm");
+}
+
+void load_outer(weight_loader& from, backbone_weights& out) {
+  from.load(out.embedding, "embedding");
+  from.load_norm(out.final_norm, "final_norm");
+  from.load(out.head, "lm_head");
+  if (from.config().head_bias)
+    from.load(out.head_bias, "lm_head_bias");
 }
 
 } // namespace
 
 uint64_t backbone_weights::size_bytes() const {
   uint64_t out = embedding.memory.size_bytes() + head.size_bytes();
-  for (const auto& x : layers) {
-    const auto& mixer = std::get<gqa_weights>(x.mixer);
-    for (const auto* w : {&mixer.q, &mixer.k, &mixer.v, &mixer.o, &x.router})
-      out += w->size_bytes();
-    if (x.dense)
-      out += x.dense->size_bytes();
-  }
+  for (const auto& x : layers)
+    out += x.size_bytes();
   return out;
 }
 
@@ -130,13 +75,14 @@ load_backbone(const opened_model& model, kernels::compute_options options,
   out->layers.resize(layers);
   std::vector<std::optional<error>> failures(layers + 1);
   pool.parallel_for(layers + 1, [&](size_t i, size_t) {
-    if (i < layers) {
-      failures[i] = load_layer(
-        model, options, layer_index{static_cast<uint32_t>(i)}, out->layers[i]);
+    if (i == layers) {
+      weight_loader from{model, options};
+      load_outer(from, *out);
+      failures[i] = from.failure;
       return;
     }
-    loader from{model, options};
-    from.load_outer(*out);
+    weight_loader from{model, options, layer_index{static_cast<uint32_t>(i)}};
+    load_layer(from, model.config.layers[i], out->layers[i]);
     failures[i] = from.failure;
   });
   for (const auto& x : failures)

@@ -1,10 +1,11 @@
-// Experts lie one after the other in one arena, gate, up, down.
+// Experts lie one after the other in one arena: gate, up, down, biases.
 #include "runtime/engine/layer_experts.hpp"
 
 #include "runtime/assert.hpp"
 #include "runtime/engine/packing.hpp"
 #include "runtime/model/expert_source.hpp"
 
+#include <algorithm>
 #include <new>
 #include <optional>
 
@@ -29,15 +30,40 @@ std::span<Byte> cut(std::span<Byte>& memory, size_t bytes) {
   return out;
 }
 
-result<void> pack_next(std::span<std::byte>& memory, const host_tensor& x,
+result<void> pack_next(std::span<std::byte>& memory, const stored_matrix& x,
                        kernels::compute_options options) {
+  const auto source = matrix_source::of(x);
+  if (!source)
+    return tl::unexpected{source.error()};
+  const auto bytes = packed_weight::bytes_needed(source->shape(), options);
+  source->pack_into(cut(memory, bytes), options);
+  return {};
+}
+
+/// Biases follow the matrices, in f32.
+result<void> store_next(std::span<std::byte>& memory, const host_tensor& x) {
   const auto source = weight_source::of(x);
   if (!source)
     return tl::unexpected{source.error()};
-  const auto view = source->view();
-  const auto bytes = packed_weight::bytes_needed(view.rows, view.cols, options);
-  packed_weight::pack_into(cut(memory, bytes), view, options);
+  const auto values = source->to_floats();
+  const auto bytes = std::as_bytes(std::span{values});
+  std::copy(bytes.begin(), bytes.end(), cut(memory, bytes.size()).begin());
   return {};
+}
+
+std::vector<float> view_next(std::span<const std::byte>& memory, size_t count) {
+  std::vector<float> out(count);
+  const auto bytes = cut(memory, count * sizeof(float));
+  std::copy(bytes.begin(), bytes.end(),
+            std::as_writable_bytes(std::span{out}).begin());
+  return out;
+}
+
+uint64_t bias_bytes(const model_config& config) {
+  if (!config.ffn.experts.bias)
+    return 0;
+  return 2 * padded(config.ffn.expert_size * sizeof(float)) +
+         padded(config.hidden_size * sizeof(float));
 }
 
 result<kernels::aligned_buffer> allocate(uint64_t bytes) {
@@ -55,12 +81,22 @@ uint64_t packed_expert_bytes(const model_config& config,
                              kernels::compute_options options) {
   const size_t hidden = config.hidden_size;
   const size_t inner = config.ffn.expert_size;
-  return 2 * padded(packed_weight::bytes_needed(inner, hidden, options)) +
-         padded(packed_weight::bytes_needed(hidden, inner, options));
+  const auto format = config.ffn.experts.format;
+  const auto bytes = [&](size_t outputs, size_t inputs) {
+    return padded(
+      packed_weight::bytes_needed({outputs, inputs, format}, options));
+  };
+  return 2 * bytes(inner, hidden) + bytes(hidden, inner) + bias_bytes(config);
 }
 
 std::string packed_expert_layout(kernels::compute_options options) {
-  return "gate, up, down: " + packed_weight::layout(options);
+  // A model has one format; which one is a part of its digest.
+  std::string out = "gate, up, down, biases:";
+  for (auto format :
+       {kernels::weight_format::plain, kernels::weight_format::fp8_block,
+        kernels::weight_format::mxfp4})
+    out += " " + packed_weight::layout(options, format);
+  return out;
 }
 
 result<void> pack_expert_into(std::span<std::byte> memory,
@@ -73,6 +109,12 @@ result<void> pack_expert_into(std::span<std::byte> memory,
   for (const auto* x : {&stored->gate, &stored->up, &stored->down})
     if (auto done = pack_next(memory, *x, options); !done)
       return done;
+  if (!model.config.ffn.experts.bias)
+    return {};
+  for (const auto* x :
+       {&stored->gate_bias, &stored->up_bias, &stored->down_bias})
+    if (auto done = store_next(memory, *x); !done)
+      return done;
   return {};
 }
 
@@ -80,8 +122,10 @@ kernels::expert_ffn view_expert(std::span<const std::byte> memory,
                                 const model_config& config,
                                 kernels::compute_options options) {
   const auto next = [&](size_t outputs, size_t inputs) {
-    const auto bytes = packed_weight::bytes_needed(outputs, inputs, options);
-    return packed_weight::view(cut(memory, bytes), outputs, inputs, options);
+    const kernels::weight_shape shape{outputs, inputs,
+                                      config.ffn.experts.format};
+    const auto bytes = packed_weight::bytes_needed(shape, options);
+    return packed_weight::view(cut(memory, bytes), shape, options);
   };
   const size_t hidden = config.hidden_size;
   const size_t inner = config.ffn.expert_size;
@@ -89,6 +133,11 @@ kernels::expert_ffn view_expert(std::span<const std::byte> memory,
   out.gate = next(inner, hidden);
   out.up = next(inner, hidden);
   out.down = next(hidden, inner);
+  if (config.ffn.experts.bias) {
+    out.gate_bias = view_next(memory, inner);
+    out.up_bias = view_next(memory, inner);
+    out.down_bias = view_next(memory, hidden);
+  }
   out.activation = config.ffn.activation;
   return out;
 }

@@ -2,6 +2,7 @@
 // remote shard, so the bits are the same.
 #include "runtime/engine/local_experts.hpp"
 
+#include "kernels/router.hpp"
 #include "runtime/assert.hpp"
 #include "runtime/engine/backbone_weights.hpp"
 

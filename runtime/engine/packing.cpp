@@ -1,6 +1,9 @@
 // Reading and widening of stored tensors; packing itself is the kernels'.
 #include "runtime/engine/packing.hpp"
 
+#include "kernels/quant.hpp"
+#include "runtime/engine/moe_exchange.hpp"
+
 #include <bit>
 #include <cstring>
 
@@ -59,16 +62,92 @@ std::vector<float> weight_source::to_floats() const {
   return out;
 }
 
+result<matrix_source> matrix_source::of(const stored_matrix& x) {
+  matrix_source out;
+  out.codes_.format = x.format;
+  if (x.format == kernels::weight_format::plain) {
+    auto plain = weight_source::of(x.values);
+    if (!plain)
+      return tl::unexpected{plain.error()};
+    out.plain_ = std::move(*plain);
+    return out;
+  }
+  const auto* codes = reinterpret_cast<const uint8_t*>(x.values.data.get());
+  if (x.format == kernels::weight_format::mxfp4) {
+    const auto* scales = reinterpret_cast<const uint8_t*>(x.scales.data.get());
+    out.codes_ = kernels::as_mxfp4(codes, scales, x.rows, x.cols);
+    return out;
+  }
+  const auto scales = weight_source::of(x.scales);
+  if (!scales)
+    return tl::unexpected{scales.error()};
+  out.scales_ = scales->to_floats();
+  out.codes_ = kernels::as_fp8(codes, out.scales_.data(), x.rows, x.cols);
+  return out;
+}
+
+kernels::packed_weight
+matrix_source::pack(kernels::compute_options options) const {
+  return is_plain() ? kernels::packed_weight::pack(plain_.view(), options)
+                    : kernels::packed_weight::pack(codes_, options);
+}
+
+kernels::packed_weight
+matrix_source::pack_into(std::span<std::byte> memory,
+                         kernels::compute_options options) const {
+  using kernels::packed_weight;
+  return is_plain() ? packed_weight::pack_into(memory, plain_.view(), options)
+                    : packed_weight::pack_into(memory, codes_, options);
+}
+
+kernels::weight_shape matrix_source::shape() const {
+  if (is_plain())
+    return {plain_.view().rows, plain_.view().cols, codes_.format};
+  return {codes_.rows, codes_.cols, codes_.format};
+}
+
+bool matrix_source::is_plain() const {
+  return codes_.format == kernels::weight_format::plain;
+}
+
+result<kernels::packed_weight> pack_matrix(const stored_matrix& x,
+                                           kernels::compute_options options) {
+  const auto source = matrix_source::of(x);
+  if (!source)
+    return tl::unexpected{source.error()};
+  return source->pack(options);
+}
+
+result<stored_matrix> load_expanded(const checkpoint& files,
+                                    std::string_view name,
+                                    kernels::compute_options options) {
+  auto stored = read_matrix(files, name);
+  if (!stored || stored->format == kernels::weight_format::plain)
+    return stored;
+  const auto source = matrix_source::of(*stored);
+  if (!source)
+    return wrap(name, source.error());
+  // The type it is packed in: rounded once.
+  const auto type = row_type(options.mode);
+  stored_matrix out;
+  out.rows = stored->rows;
+  out.cols = stored->cols;
+  out.values = make_host_tensor(type, {out.rows, out.cols});
+  kernels::expand(options.isa, source->codes(),
+                  {out.values.data.get(), type, out.rows, out.cols, out.cols});
+  return out;
+}
+
 result<kernels::packed_weight> load_packed(const checkpoint& files,
                                            std::string_view name,
                                            kernels::compute_options options) {
-  const auto tensor = files.load(name);
-  if (!tensor)
-    return tl::unexpected{tensor.error()};
-  const auto source = weight_source::of(*tensor);
-  if (!source)
-    return wrap(name, source.error());
-  return kernels::packed_weight::pack(source->view(), options);
+  const auto stored = read_matrix(files, name);
+  if (!stored)
+    return tl::unexpected{stored.error()};
+  auto packed = pack_matrix(*stored, options);
+  if (!packed)
+    return wrap(name, packed.error());
+  return packed;
 }
 
 result<std::vector<float>> load_floats(const checkpoint& files,

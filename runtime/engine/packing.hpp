@@ -6,6 +6,7 @@
 #include "runtime/engine/hidden_rows.hpp"
 #include "runtime/error.hpp"
 #include "runtime/model/checkpoint.hpp"
+#include "runtime/model/stored_matrix.hpp"
 #include "runtime/model/tensor_info.hpp"
 
 #include <span>
@@ -34,8 +35,44 @@ private:
   kernels::weight_view view_;
 };
 
+/// A matrix as stored, ready to be packed: plain or quantised. Borrows from it.
+class matrix_source {
+public:
+  /// Errors: unsupported, naming the type.
+  static result<matrix_source> of(const stored_matrix& x);
+
+  kernels::packed_weight pack(kernels::compute_options options) const;
+
+  /// @pre `memory` has `bytes_needed` for `shape()`.
+  kernels::packed_weight pack_into(std::span<std::byte> memory,
+                                   kernels::compute_options options) const;
+
+  kernels::weight_shape shape() const;
+
+  /// @pre the matrix is quantised
+  const kernels::quantised_view& codes() const noexcept {
+    return codes_;
+  }
+
+private:
+  bool is_plain() const;
+
+  weight_source plain_;
+  std::vector<float> scales_; ///< of fp8_block
+  kernels::quantised_view codes_;
+};
+
 /// Exact value of an IEEE half.
 float half_to_float(uint16_t bits) noexcept;
+
+/// Packs a matrix that was read.
+result<kernels::packed_weight> pack_matrix(const stored_matrix& x,
+                                           kernels::compute_options options);
+
+/// Reads a matrix to be cut up: quantised values are expanded.
+result<stored_matrix> load_expanded(const checkpoint& files,
+                                    std::string_view name,
+                                    kernels::compute_options options);
 
 /// Reads a matrix and packs it.
 result<kernels::packed_weight> load_packed(const checkpoint& files,

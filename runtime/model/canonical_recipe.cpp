@@ -5,7 +5,7 @@
 #include "runtime/model/property_names.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <iterator>
 
 namespace troupe {
@@ -44,10 +44,39 @@ void add_model(recipe_text& out, const model_config& x) {
   out.line("logits_divisor", x.logits_divisor);
 }
 
+/// What a kind of scaling does not use may hold anything: all of it is shown,
+/// two recipes that differ there only are the same model by accident at most.
+void add_rope_scaling(recipe_text& out, const kernels::rope_scaling& x) {
+  out.line("rope.scaling", name_of(x.kind, rope_scaling_names));
+  if (x.kind == kernels::rope_scaling_kind::none)
+    return;
+  out.line("rope.factor", x.factor);
+  out.line("rope.original_positions", x.original_positions);
+  out.line("rope.max_positions", x.max_positions);
+  out.line("rope.freq_factors",
+           fmt::format("{} {}", x.low_freq_factor, x.high_freq_factor));
+  out.line("rope.beta", fmt::format("{} {}", x.beta_fast, x.beta_slow));
+  out.line("rope.truncate", x.truncate);
+  out.line("rope.mscale", fmt::format("{} {}", x.mscale, x.mscale_all_dim));
+  if (x.attention_factor)
+    out.line("rope.attention_factor", *x.attention_factor);
+  if (x.kind != kernels::rope_scaling_kind::longrope)
+    return;
+  out.line("rope.short_factors",
+           fmt::format("{}", fmt::join(x.short_factors, " ")));
+  out.line("rope.long_factors",
+           fmt::format("{}", fmt::join(x.long_factors, " ")));
+  if (x.short_mscale)
+    out.line("rope.short_mscale", *x.short_mscale);
+  if (x.long_mscale)
+    out.line("rope.long_mscale", *x.long_mscale);
+}
+
 void add_rope(recipe_text& out, const rope_config& x) {
   out.line("rope.theta", x.theta);
   out.line("rope.pairs", name_of(x.pairs, rope_pairs_names));
   out.line("rope.rotary_dim", x.rotary_dim);
+  add_rope_scaling(out, x.scaling);
 }
 
 void add_qk_norm(recipe_text& out, const qk_norm_config& x) {
@@ -105,10 +134,10 @@ void add_router(recipe_text& out, const router_config& x) {
   out.line("router.top_k", x.top_k);
   out.line("router.score", name_of(x.score, router_score_names));
   out.line("router.normalize", normalizes);
-  if (normalizes && x.normalize_epsilon != 0) {
-    out.line("router.normalize_epsilon", x.normalize_epsilon);
-    out.line("router.normalize_epsilon_use",
-             name_of(x.normalize_epsilon_use, epsilon_use_names));
+  if (normalizes && x.epsilon != 0) {
+    out.line("router.epsilon", x.epsilon);
+    out.line("router.epsilon_use",
+             name_of(x.epsilon_use, router_epsilon_names));
   }
   out.line("router.scale", x.scale);
   if (x.groups.count > 1) {
@@ -116,7 +145,8 @@ void add_router(recipe_text& out, const router_config& x) {
     out.line("router.groups.kept", x.groups.kept);
     out.line("router.groups.score", name_of(x.groups.score, group_score_names));
   }
-  out.line("router.sparsemixer_jitter", x.sparsemixer_jitter);
+  if (x.score == kernels::router_score::sparsemixer)
+    out.line("router.jitter", x.jitter);
   out.line("router.logit_bias", x.logit_bias);
   out.line("router.selection_bias", x.selection_bias);
   out.line("router.scales_input", x.scales_input);

@@ -1,7 +1,7 @@
 #include "runtime/model/config_keys.hpp"
 
+#include <algorithm>
 #include <fmt/ranges.h>
-#include <limits>
 
 namespace troupe {
 
@@ -10,6 +10,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t faults_shown_max = 20;
+constexpr size_t list_shown_max = 80;
 
 /// A default as the file would have written it.
 json as_json(const toml_scalar& x) {
@@ -32,12 +33,41 @@ std::string whole_range(uint32_t min, uint32_t max) {
   return fmt::format("a whole number from {} to {}", min, max);
 }
 
+std::string real_range(double min, double max) {
+  return fmt::format("a number from {} to {}", min, max);
+}
+
+std::string describe_list(const json& x) {
+  return x.is_array() ? x.dump().substr(0, list_shown_max) : describe(x);
+}
+
+const json* follow(const json& root, std::string_view path) {
+  const json* node = &root;
+  for (;;) {
+    auto dot = path.find('.');
+    auto step = std::string{path.substr(0, dot)};
+    if (!node->is_object())
+      return nullptr;
+    auto member = node->find(step);
+    if (member == node->end() || member->is_null())
+      return nullptr;
+    node = &*member;
+    if (dot == std::string_view::npos)
+      return node;
+    path.remove_prefix(dot + 1);
+  }
+}
+
 } // namespace
 
 config_keys::config_keys(const json& root, const model_family& family,
                          const std::string& name)
   : root_(root), family_(family), name_(name) {
-  // nop
+  if (family.nested_config.empty())
+    return;
+  auto* node = follow(root, family.nested_config);
+  if (node && node->is_object())
+    nested_ = node;
 }
 
 uint32_t config_keys::whole(std::string_view key, uint32_t min, uint32_t max) {
@@ -52,15 +82,9 @@ uint32_t config_keys::whole(std::string_view key, uint32_t min, uint32_t max) {
 
 std::optional<uint32_t>
 config_keys::optional_whole(std::string_view key, uint32_t min, uint32_t max) {
-  json fallback;
-  auto* node = find(key);
-  if (!node) {
-    auto* x = default_of(key);
-    if (!x)
-      return std::nullopt;
-    fallback = as_json(*x);
-    node = &fallback;
-  }
+  auto node = value_of(key);
+  if (!node)
+    return std::nullopt;
   auto x = whole_of(*node, min, max);
   if (!x)
     refuse_type(key, whole_range(min, max), *node);
@@ -68,34 +92,33 @@ config_keys::optional_whole(std::string_view key, uint32_t min, uint32_t max) {
 }
 
 double config_keys::real(std::string_view key, double min, double max) {
-  json fallback;
-  auto* node = find(key);
-  if (!node) {
-    auto* x = default_of(key);
-    if (!x) {
-      refuse(ec::bad_format, key,
-             fmt::format("missing; expected a number from {} to {}", min, max));
-      return 0;
-    }
-    fallback = as_json(*x);
-    node = &fallback;
-  }
+  auto faults = faults_.size();
+  if (auto x = optional_real(key, min, max))
+    return *x;
+  if (faults == faults_.size())
+    refuse(ec::bad_format, key,
+           fmt::format("missing; expected {}", real_range(min, max)));
+  return 0;
+}
+
+std::optional<double> config_keys::optional_real(std::string_view key,
+                                                 double min, double max) {
+  auto node = value_of(key);
+  if (!node)
+    return std::nullopt;
   if (node->is_number()) {
     auto x = node->get<double>();
     if (x >= min && x <= max)
       return x;
   }
-  refuse_type(key, fmt::format("a number from {} to {}", min, max), *node);
-  return 0;
+  refuse_type(key, real_range(min, max), *node);
+  return std::nullopt;
 }
 
 bool config_keys::boolean(std::string_view key, bool fallback) {
-  auto* node = find(key);
-  if (!node) {
-    auto* x = default_of(key);
-    auto* value = x ? std::get_if<bool>(x) : nullptr;
-    return value ? *value : fallback;
-  }
+  auto node = value_of(key);
+  if (!node)
+    return fallback;
   if (node->is_boolean())
     return node->get<bool>();
   refuse_type(key, "true or false", *node);
@@ -103,18 +126,22 @@ bool config_keys::boolean(std::string_view key, bool fallback) {
 }
 
 std::string config_keys::text(std::string_view key) {
-  auto* node = find(key);
-  if (!node) {
-    auto* x = default_of(key);
-    auto* value = x ? std::get_if<std::string>(x) : nullptr;
-    if (!value)
-      refuse(ec::bad_format, key, "missing; expected a string");
-    return value ? *value : "";
-  }
+  auto faults = faults_.size();
+  if (auto x = optional_text(key))
+    return *x;
+  if (faults == faults_.size())
+    refuse(ec::bad_format, key, "missing; expected a string");
+  return "";
+}
+
+std::optional<std::string> config_keys::optional_text(std::string_view key) {
+  auto node = value_of(key);
+  if (!node)
+    return std::nullopt;
   if (node->is_string())
     return node->get<std::string>();
   refuse_type(key, "a string", *node);
-  return "";
+  return std::nullopt;
 }
 
 std::vector<uint32_t> config_keys::whole_list(std::string_view key,
@@ -133,9 +160,28 @@ std::vector<uint32_t> config_keys::whole_list(std::string_view key,
   if (fits)
     return result;
   refuse(ec::invalid_argument, key,
-         fmt::format(
-           "expected a list of whole numbers from 0 to {}, found {}", max,
-           node->is_array() ? node->dump().substr(0, 80) : describe(*node)));
+         fmt::format("expected a list of whole numbers from 0 to {}, found {}",
+                     max, describe_list(*node)));
+  return {};
+}
+
+std::vector<std::string> config_keys::text_list(std::string_view key) {
+  auto* node = find(key);
+  if (!node)
+    return {};
+  std::vector<std::string> result;
+  bool fits = node->is_array();
+  if (fits)
+    for (auto& item : *node) {
+      fits = fits && item.is_string();
+      if (item.is_string())
+        result.push_back(item.get<std::string>());
+    }
+  if (fits)
+    return result;
+  refuse(
+    ec::invalid_argument, key,
+    fmt::format("expected a list of strings, found {}", describe_list(*node)));
   return {};
 }
 
@@ -162,20 +208,10 @@ const json* config_keys::find(std::string_view key) {
 }
 
 const json* config_keys::at_path(std::string_view path) const {
-  const json* node = &root_;
-  for (;;) {
-    auto dot = path.find('.');
-    auto step = std::string{path.substr(0, dot)};
-    if (!node->is_object())
-      return nullptr;
-    auto member = node->find(step);
-    if (member == node->end() || member->is_null())
-      return nullptr;
-    node = &*member;
-    if (dot == std::string_view::npos)
+  if (nested_)
+    if (auto* node = follow(*nested_, path))
       return node;
-    path.remove_prefix(dot + 1);
-  }
+  return follow(root_, path);
 }
 
 void config_keys::refuse(ec code, std::string_view key, std::string_view what) {
@@ -192,9 +228,26 @@ result<void> config_keys::finish() const {
   return fail(faults_.front().code, "{}", text);
 }
 
-const toml_scalar* config_keys::default_of(std::string_view key) const {
-  auto x = family_.defaults.find(std::string{key});
-  return x == family_.defaults.end() ? nullptr : &x->second;
+std::optional<json> config_keys::value_of(std::string_view key) {
+  auto* node = find(key);
+  if (!node) {
+    auto x = family_.defaults.find(std::string{key});
+    if (x == family_.defaults.end())
+      return std::nullopt;
+    return as_json(x->second);
+  }
+  if (!node->is_array() || node->empty())
+    return *node;
+  // Some exporters write a value of all layers once for each.
+  if (std::any_of(node->begin(), node->end(),
+                  [&](auto& x) { return x != node->front(); })) {
+    refuse(ec::unsupported, key,
+           fmt::format("expected the same value for all layers, found {}; "
+                       "values by layer are not built",
+                       describe_list(*node)));
+    return std::nullopt;
+  }
+  return node->front();
 }
 
 std::string config_keys::their_name(std::string_view key) const {

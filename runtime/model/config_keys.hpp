@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/error.hpp"
+#include "runtime/model/config_key_names.hpp"
 #include "runtime/model/model_family.hpp"
 #include "runtime/model/strict_json.hpp"
 
@@ -15,24 +16,20 @@
 
 namespace troupe {
 
-/// The names that [keys] and [defaults] of a family file may use.
-inline constexpr std::string_view config_key_names[]{
-  "hidden_size",   "num_layers",   "vocab_size",
-  "max_positions", "norm_eps",     "tied_embeddings",
-  "heads",         "kv_heads",     "head_dim",
-  "qk_norm",       "qkv_bias",     "output_bias",
-  "rope_theta",    "rope_scaling", "partial_rotary_factor",
-  "num_experts",   "top_k",        "normalize",
-  "activation",    "dense_size",   "expert_size",
-  "dense_layers",  "sparse_step",  "layer_types"};
-
 class config_keys {
 public:
-  /// All three outlive the object. `name` is the file in messages.
+  /// All three outlive the object. `name` is the file in messages. Where the
+  /// root has the family's nested object, paths are looked up there first.
   config_keys(const nlohmann::json& root, const model_family& family,
               const std::string& name);
 
-  /// A whole number in [min, max]; missing without default is a fault.
+  /// Whether the text model is a part of what config.json describes.
+  bool is_nested() const {
+    return nested_ != nullptr;
+  }
+
+  /// A whole number in [min, max]; missing without default is a fault. A list
+  /// (one number per layer) counts as its value if all are equal.
   uint32_t whole(std::string_view key, uint32_t min, uint32_t max);
 
   /// The same, but nullopt when it is missing.
@@ -42,13 +39,23 @@ public:
   /// A number in [min, max].
   double real(std::string_view key, double min, double max);
 
+  /// The same, but nullopt when it is missing.
+  std::optional<double> optional_real(std::string_view key, double min,
+                                      double max);
+
   /// `fallback` when missing.
   bool boolean(std::string_view key, bool fallback);
 
   std::string text(std::string_view key);
 
+  /// The same, but nullopt when it is missing.
+  std::optional<std::string> optional_text(std::string_view key);
+
   /// A list of whole numbers in [0, max]; empty when missing.
   std::vector<uint32_t> whole_list(std::string_view key, uint32_t max);
+
+  /// A list of strings; empty when missing.
+  std::vector<std::string> text_list(std::string_view key);
 
   /// The value at `key`: the first path that is there and not null. Paths that
   /// are there with different values are a fault. nullptr when missing.
@@ -75,12 +82,14 @@ private:
     std::string text;
   };
 
-  const toml_scalar* default_of(std::string_view key) const;
+  /// The value of a key that is one value, or the family's default of it.
+  std::optional<nlohmann::json> value_of(std::string_view key);
   std::string their_name(std::string_view key) const;
   void refuse_type(std::string_view key, std::string_view expected,
                    const nlohmann::json& found);
 
   const nlohmann::json& root_;
+  const nlohmann::json* nested_ = nullptr;
   const model_family& family_;
   const std::string& name_;
   std::vector<fault> faults_;

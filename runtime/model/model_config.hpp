@@ -5,8 +5,8 @@
 
 #include "kernels/activation.hpp"
 #include "kernels/quant.hpp"
-#include "kernels/rope.hpp"
-#include "kernels/router.hpp"
+#include "kernels/rope_scaling.hpp"
+#include "kernels/router_options.hpp"
 #include "runtime/error.hpp"
 
 #include <cstdint>
@@ -43,6 +43,7 @@ struct rope_config {
   kernels::rope_pairs pairs = kernels::rope_pairs::half_split;
   /// First dims of each head (with mla: of its rope part) that rotate; even.
   uint32_t rotary_dim = 0;
+  kernels::rope_scaling scaling; ///< Checked against theta and rotary_dim.
 };
 
 enum class qk_norm_kind : uint8_t {
@@ -137,35 +138,24 @@ struct gated_delta_config {
   }
 };
 
-/// What a group of experts is worth.
-enum class group_score : uint8_t { best, two_best };
-
-/// How `normalize_epsilon` keeps the division by the sum safe.
-enum class epsilon_use : uint8_t { added, floor };
-
-/// Experts in `count` groups of equal size, of which the `kept` best are
-/// looked at. count 0 or 1: no groups.
-struct router_groups {
-  uint32_t count = 0;
-  uint32_t kept = 0;
-  group_score score = group_score::best;
-};
-
 struct router_config {
   uint32_t num_experts = 0;
   uint32_t top_k = 0; ///< 1 <= top_k <= num_experts.
   kernels::router_score score = kernels::router_score::softmax;
   kernels::router_normalize normalize = kernels::router_normalize::no;
-  double normalize_epsilon = 0;
-  epsilon_use normalize_epsilon_use = epsilon_use::added;
+  double epsilon = 0; ///< For `normalize`.
+  kernels::router_epsilon epsilon_use = kernels::router_epsilon::added;
   double scale = 1; ///< Times every weight, at the end.
-  router_groups groups;
-  double sparsemixer_jitter = 0; ///< > 0: two experts by SparseMixer.
-  bool logit_bias = false;       ///< The router has a bias tensor.
-  bool selection_bias = false;   ///< A tensor is added for the choice only.
+  kernels::router_groups groups;
+  double jitter = 0;           ///< sparsemixer only.
+  bool logit_bias = false;     ///< The router has a bias tensor.
+  bool selection_bias = false; ///< A tensor is added for the choice only.
   /// The weight multiplies the expert's input; its output counts as it is.
   bool scales_input = false;
 };
+
+/// The same for the kernel; biases and ISA are the caller's.
+kernels::router_options kernels_options(const router_config& x);
 
 /// How a checkpoint keeps its experts.
 enum class expert_layout : uint8_t {
@@ -210,6 +200,9 @@ struct layer_recipe {
 struct model_config {
   std::string family;       ///< For people; code must not branch on it.
   std::string architecture; ///< config.json: architectures[0].
+  /// Before the names of the family's tensors: the text model may be a part of
+  /// a larger checkpoint.
+  std::string tensor_prefix;
   uint32_t hidden_size = 0;
   uint32_t num_layers = 0;
   uint32_t vocab_size = 0;

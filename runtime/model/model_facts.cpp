@@ -9,14 +9,34 @@ namespace troupe {
 
 namespace {
 
-/// Parameters of one expert: gate, up and down.
+/// Parameters of one expert: gate, up and down, and their biases.
 uint64_t expert_parameters(const model_config& x) {
-  return uint64_t{3} * x.hidden_size * x.ffn.expert_size;
+  const uint64_t hidden = x.hidden_size;
+  const uint64_t inner = x.ffn.expert_size;
+  return 3 * hidden * inner + (x.ffn.experts.bias ? 2 * inner + hidden : 0);
+}
+
+/// Elements that attention keeps of a token, in all layers.
+uint64_t kept_elements(const model_config& x) {
+  uint64_t sum = 0;
+  for (auto& layer : x.layers) {
+    if (layer.mixer == mixer_kind::gqa)
+      sum += uint64_t{2} * x.attention.kv_size();
+    if (layer.mixer == mixer_kind::mla)
+      sum += uint64_t{x.mla.kv_lora_rank} + x.mla.rope_dim;
+  }
+  return sum;
 }
 
 uint64_t elements(const tensor_info& x) {
   return std::accumulate(x.shape.begin(), x.shape.end(), uint64_t{1},
                          std::multiplies<>{});
+}
+
+/// Scales of a quantised matrix are part of its storage, not parameters.
+bool is_scale(const tensor_info& x) {
+  constexpr std::string_view ending = "_scale_inv";
+  return std::string_view{x.name}.ends_with(ending);
 }
 
 } // namespace
@@ -37,8 +57,9 @@ model_facts facts_of(const opened_model& model) {
     x.expert_bytes = x.experts_bytes / x.experts_total;
   uint64_t backbone = 0;
   for (auto* info : model.tensors.backbone(model.files)) {
-    backbone += elements(*info);
     x.backbone_bytes += info->bytes;
+    if (!is_scale(*info))
+      backbone += elements(*info);
   }
   auto embedding = uint64_t{config.vocab_size} * config.hidden_size;
   x.parameters_total = backbone + x.experts_total * expert_parameters(config);
@@ -46,8 +67,7 @@ model_facts facts_of(const opened_model& model) {
   x.parameters_active =
     backbone - (config.tied_embeddings ? 0 : embedding) +
     uint64_t{x.moe_layers} * config.router.top_k * expert_parameters(config);
-  auto kv_elements =
-    uint64_t{2} * config.num_layers * config.attention.kv_size();
+  auto kv_elements = kept_elements(config);
   x.kv_bytes_bf16 = kv_elements * 2;
   x.kv_bytes_f32 = kv_elements * 4;
   return x;

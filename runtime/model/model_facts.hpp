@@ -17,7 +17,7 @@ struct model_facts {
   uint64_t backbone_bytes = 0; ///< Everything else, as stored.
   uint32_t moe_layers = 0;
   uint64_t experts_total = 0; ///< moe_layers x num_experts.
-  uint64_t kv_bytes_bf16 = 0; ///< Per token, keys and values of all layers.
+  uint64_t kv_bytes_bf16 = 0; ///< Per token, what attention keeps, all layers.
   uint64_t kv_bytes_f32 = 0;
 };
 

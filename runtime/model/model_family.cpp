@@ -2,9 +2,10 @@
 
 #include "config/toml_reader.hpp"
 #include "runtime/assert.hpp"
-#include "runtime/model/config_keys.hpp"
+#include "runtime/model/config_key_names.hpp"
 #include "runtime/model/embedded_families.hpp"
-#include "runtime/model/property_names.hpp"
+#include "runtime/model/family_properties.hpp"
+#include "runtime/model/size_expression.hpp"
 #include "runtime/model/tensor_roles.hpp"
 
 #include <algorithm>
@@ -18,11 +19,6 @@ namespace {
 
 /// A folder of families bigger than this is some other folder.
 constexpr size_t family_files_max = 1000;
-
-template <size_t N>
-bool contains(const std::string_view (&names)[N], std::string_view x) {
-  return std::find(std::begin(names), std::end(names), x) != std::end(names);
-}
 
 void read_keys(toml_section table, model_family& x) {
   for (auto name : config_key_names) {
@@ -60,14 +56,16 @@ void check_pattern(toml_section& table, const tensor_role& role,
   };
   demand("{layer}", role.scope != tensor_scope::model);
   demand("{expert}", role.scope == tensor_scope::expert);
-  if (pattern.shape.size() != role.rank)
+  if (role.rank != 0 && pattern.shape.size() != role.rank)
     table.refuse(role.name, fmt::format("expected {} sizes, found {}",
                                         role.rank, pattern.shape.size()));
   for (auto& size : pattern.shape)
-    if (!contains(size_names, size))
-      table.refuse(role.name,
-                   fmt::format("unknown size \"{}\"; expected one of: {}", size,
-                               fmt::join(size_names, ", ")));
+    if (!size_of_expression(size, {}))
+      table.refuse(
+        role.name,
+        fmt::format("unknown size \"{}\"; expected [N*]SIZE[/N] with "
+                    "one of: {}",
+                    size, fmt::join(size_names(), ", ")));
 }
 
 void read_tensors(toml_section table, model_family& x) {
@@ -97,15 +95,9 @@ model_family read_family(toml_file& file) {
   read_keys(root.section("keys", presence::required), x);
   read_defaults(root.section("defaults"), x);
   read_only(root.section("only"), x);
-  auto attention = root.section("attention", presence::required);
-  attention.read("kind", x.mixer, mixer_kind_names, presence::required);
-  attention.read("qk_norm", x.qk_norm);
-  attention.read("qkv_bias", x.qkv_bias);
-  attention.read("output_bias", x.output_bias);
-  attention.read("rope", x.rope, rope_pairs_names, presence::required);
-  auto router = root.section("router", presence::required);
-  router.read("score", x.score, router_score_names, presence::required);
-  router.read("normalize", x.normalize);
+  root.read("nested_config", x.nested_config);
+  root.read("nested_prefix", x.nested_prefix);
+  read_family_properties(root, x);
   read_tensors(root.section("tensors", presence::required), x);
   return x;
 }

@@ -21,7 +21,24 @@ namespace troupe {
 /// ["model.layers.{layer}.mlp.gate.weight", "num_experts", "hidden_size"].
 struct tensor_pattern {
   std::string name;               ///< With {layer} and {expert}.
-  std::vector<std::string> shape; ///< Names of sizes, outermost first.
+  std::vector<std::string> shape; ///< Size expressions, outermost first.
+};
+
+/// What config.json calls a layer by what it mixes tokens with.
+enum class layer_type : uint8_t { full, sliding, chunked, linear, conv };
+
+/// Which layers turn queries and keys by their position.
+enum class rope_rule : uint8_t {
+  all,
+  sliding, ///< Those with a sliding window.
+  listed,  ///< As config.json lists them, or all but every n-th.
+};
+
+/// What layers are where config.json does not list them.
+struct layer_rules {
+  /// All but every `full_every`-th layer; all if there is no such number.
+  layer_type between = layer_type::full;
+  rope_rule rope = rope_rule::all;
 };
 
 struct model_family {
@@ -31,6 +48,11 @@ struct model_family {
   std::vector<std::string> model_types;
   std::string gguf; ///< general.architecture
 
+  /// Object of config.json that describes the text model of a larger one, and
+  /// what its tensors' names then begin with.
+  std::string nested_config;
+  std::string nested_prefix;
+
   /// Our name -> paths in config.json, the first present one counts.
   std::map<std::string, std::vector<std::string>> keys;
   /// Our name -> value when config.json has none of the paths.
@@ -38,18 +60,17 @@ struct model_family {
   /// Path in config.json -> the only value that is built.
   std::map<std::string, toml_scalar> only;
 
-  // Properties; a boolean that `keys` also names is the default of that key.
-  mixer_kind mixer = mixer_kind::gqa;
-  bool qk_norm = false;
-  bool qkv_bias = false;
-  bool output_bias = false;
-  kernels::rope_pairs rope = kernels::rope_pairs::half_split;
-  kernels::router_score score = kernels::router_score::softmax;
-  bool normalize = false;
+  /// The recipe before config.json is read: what is a property of the family.
+  model_config properties;
+  mixer_kind mixer = mixer_kind::gqa; ///< Of layers that attend.
+  /// The softmax scale takes yarn's factor in (kernels::rope_softmax_factor).
+  bool softmax_factor = false;
+  layer_rules layers;
 
   /// Role ("embedding", "expert_gate", ...) -> pattern.
   std::map<std::string, tensor_pattern> tensors;
-  /// Patterns ("*" matches anything) of tensors that may exist unused.
+  /// Patterns of tensors that may exist unused: "*" matches anything, and
+  /// {beyond} the number of a layer that the recipe does not have.
   std::vector<std::string> ignored_tensors;
 };
 

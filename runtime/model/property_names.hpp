@@ -2,7 +2,7 @@
 #pragma once
 
 #include "config/toml_reader.hpp"
-#include "runtime/model/model_config.hpp"
+#include "runtime/model/model_family.hpp"
 
 namespace troupe {
 
@@ -39,13 +39,24 @@ inline constexpr enum_name<kernels::rope_pairs> rope_pairs_names[]{
 inline constexpr enum_name<kernels::router_score> router_score_names[]{
   {"softmax", kernels::router_score::softmax},
   {"softmax_selected", kernels::router_score::softmax_selected},
-  {"sigmoid", kernels::router_score::sigmoid}};
+  {"sigmoid", kernels::router_score::sigmoid},
+  {"sigmoid_selected", kernels::router_score::sigmoid_selected},
+  {"sparsemixer", kernels::router_score::sparsemixer}};
 
-inline constexpr enum_name<group_score> group_score_names[]{
-  {"best", group_score::best}, {"two_best", group_score::two_best}};
+inline constexpr enum_name<kernels::group_score> group_score_names[]{
+  {"best", kernels::group_score::best},
+  {"sum_of_two", kernels::group_score::sum_of_two}};
 
-inline constexpr enum_name<epsilon_use> epsilon_use_names[]{
-  {"added", epsilon_use::added}, {"floor", epsilon_use::floor}};
+inline constexpr enum_name<kernels::router_epsilon> router_epsilon_names[]{
+  {"added", kernels::router_epsilon::added},
+  {"floor", kernels::router_epsilon::floor}};
+
+inline constexpr enum_name<kernels::rope_scaling_kind> rope_scaling_names[]{
+  {"none", kernels::rope_scaling_kind::none},
+  {"linear", kernels::rope_scaling_kind::linear},
+  {"llama3", kernels::rope_scaling_kind::llama3},
+  {"yarn", kernels::rope_scaling_kind::yarn},
+  {"longrope", kernels::rope_scaling_kind::longrope}};
 
 inline constexpr enum_name<expert_layout> expert_layout_names[]{
   {"separate", expert_layout::separate}, {"fused", expert_layout::fused}};
@@ -54,5 +65,24 @@ inline constexpr enum_name<weight_format> weight_format_names[]{
   {"plain", weight_format::plain},
   {"fp8_block", weight_format::fp8_block},
   {"mxfp4", weight_format::mxfp4}};
+
+inline constexpr enum_name<layer_type> layer_type_names[]{
+  {"full_attention", layer_type::full},
+  {"sliding_attention", layer_type::sliding},
+  {"chunked_attention", layer_type::chunked},
+  {"linear_attention", layer_type::linear},
+  {"conv", layer_type::conv}};
+
+inline constexpr enum_name<rope_rule> rope_rule_names[]{
+  {"all", rope_rule::all},
+  {"sliding", rope_rule::sliding},
+  {"listed", rope_rule::listed}};
+
+/// As config.json writes them. All are gated: f(gate(x)) * up(x).
+inline constexpr enum_name<kernels::activation_kind> activation_names[]{
+  {"silu", kernels::activation_kind::silu},
+  {"swish", kernels::activation_kind::silu},
+  {"gelu_pytorch_tanh", kernels::activation_kind::gelu_tanh},
+  {"clamped_swish", kernels::activation_kind::clamped_swish}};
 
 } // namespace troupe

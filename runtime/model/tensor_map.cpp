@@ -1,8 +1,9 @@
 #include "runtime/model/tensor_map.hpp"
 
 #include "runtime/assert.hpp"
-#include "runtime/model/tensor_roles.hpp"
+#include "runtime/model/required_tensors.hpp"
 
+#include <charconv>
 #include <fmt/ranges.h>
 #include <set>
 
@@ -11,84 +12,6 @@ namespace troupe {
 namespace {
 
 constexpr size_t faults_shown_max = 10;
-
-constexpr std::string_view expert_roles[]{"expert_gate", "expert_up",
-                                          "expert_down"};
-
-uint64_t size_named(std::string_view name, const model_config& x) {
-  if (name == "hidden_size")
-    return x.hidden_size;
-  if (name == "vocab_size")
-    return x.vocab_size;
-  if (name == "q_size")
-    return x.attention.q_size();
-  if (name == "kv_size")
-    return x.attention.kv_size();
-  if (name == "head_dim")
-    return x.attention.head_dim;
-  if (name == "heads")
-    return x.attention.heads;
-  if (name == "kv_heads")
-    return x.attention.kv_heads;
-  if (name == "num_experts")
-    return x.router.num_experts;
-  if (name == "expert_size")
-    return x.ffn.expert_size;
-  if (name == "dense_size")
-    return x.ffn.dense_size;
-  TROUPE_ASSERT(!"a family file names a size that is not in size_names");
-}
-
-void replace(std::string& text, std::string_view part, uint32_t number) {
-  auto at = text.find(part);
-  if (at != std::string::npos)
-    text.replace(at, part.size(), fmt::format("{}", number));
-}
-
-std::string full_name(std::string pattern, layer_index layer,
-                      expert_id expert) {
-  replace(pattern, "{layer}", layer.value);
-  replace(pattern, "{expert}", expert.value);
-  return pattern;
-}
-
-/// The roles one layer consists of, in the order they are used.
-std::vector<std::string_view> roles_of(const model_config& config,
-                                       const layer_recipe& layer) {
-  std::vector<std::string_view> roles{"attention_norm", "q_proj", "k_proj",
-                                      "v_proj"};
-  auto& attention = config.attention;
-  if (attention.qkv_bias)
-    roles.insert(roles.end(), {"q_bias", "k_bias", "v_bias"});
-  if (attention.qk_norm.kind != qk_norm_kind::none)
-    roles.insert(roles.end(), {"q_norm", "k_norm"});
-  roles.push_back("o_proj");
-  if (attention.output_bias)
-    roles.push_back("o_bias");
-  roles.push_back("ffn_norm");
-  if (layer.ffn == ffn_kind::moe)
-    roles.push_back("router");
-  else
-    roles.insert(roles.end(), {"dense_gate", "dense_up", "dense_down"});
-  return roles;
-}
-
-result<required_tensor> require(const model_config& config,
-                                const model_family& family,
-                                std::string_view role, layer_index layer = {},
-                                expert_id expert = {}) {
-  auto entry = family.tensors.find(std::string{role});
-  if (entry == family.tensors.end())
-    return fail(ec::invalid_argument,
-                "{}: tensors.{}: missing; this model's config.json asks for it",
-                family.source, role);
-  required_tensor x;
-  x.role = role;
-  x.name = full_name(entry->second.name, layer, expert);
-  for (auto& size : entry->second.shape)
-    x.shape.push_back(size_named(size, config));
-  return x;
-}
 
 /// '*' stands for any text, the empty one too.
 bool matches(std::string_view pattern, std::string_view text) {
@@ -104,12 +27,65 @@ bool matches(std::string_view pattern, std::string_view text) {
   return false;
 }
 
+/// The same, where "{beyond}" stands for the number of a layer that the recipe
+/// does not have: checkpoints keep layers for other uses behind the others.
+bool matches_beyond(std::string_view pattern, std::string_view text,
+                    uint64_t num_layers) {
+  constexpr std::string_view marker = "{beyond}";
+  auto at = pattern.find(marker);
+  if (at == std::string_view::npos)
+    return matches(pattern, text);
+  if (text.substr(0, at) != pattern.substr(0, at))
+    return false;
+  uint64_t layer = 0;
+  auto* begin = text.data() + at;
+  auto [end, code] = std::from_chars(begin, text.data() + text.size(), layer);
+  if (code != std::errc{} || layer < num_layers)
+    return false;
+  return matches(pattern.substr(at + marker.size()),
+                 text.substr(static_cast<size_t>(end - text.data())));
+}
+
+bool is_float(kernels::dtype x) {
+  return x == kernels::dtype::bf16 || x == kernels::dtype::f16 ||
+         x == kernels::dtype::f32;
+}
+
+bool fits(stored_as expected, kernels::dtype found) {
+  bool fp8 = found == kernels::dtype::f8_e4m3;
+  switch (expected) {
+  case stored_as::floats:
+    return is_float(found);
+  case stored_as::any:
+    return is_float(found) || fp8;
+  case stored_as::fp8:
+    return fp8;
+  case stored_as::raw_bytes:
+    return found == kernels::dtype::u8;
+  }
+  return false;
+}
+
+std::string_view describe(stored_as x) {
+  switch (x) {
+  case stored_as::floats:
+    return "BF16, F16 or F32";
+  case stored_as::any:
+    return "BF16, F16, F32 or F8_E4M3";
+  case stored_as::fp8:
+    return "F8_E4M3";
+  case stored_as::raw_bytes:
+    return "U8";
+  }
+  return "";
+}
+
 /// Compares what is needed with what is there, and remembers each difference.
 class comparison {
 public:
   comparison(const model_config& config, const model_family& family,
              const checkpoint& files)
-    : files_(files), ignored_(family.ignored_tensors) {
+    : config_(config), files_(files), ignored_(family.ignored_tensors) {
     // Exporters disagree whether a tied output head is stored too; it is the
     // embedding in any case.
     auto head = family.tensors.find("lm_head");
@@ -118,22 +94,9 @@ public:
   }
 
   void check(const required_tensor& needed) {
-    needed_.insert(needed.name);
-    auto* found = files_.find(needed.name);
-    if (!found) {
-      add(missing_, needed.name);
-      return;
-    }
-    if (found->shape != needed.shape)
-      add(different_,
-          fmt::format("{}: {}: expected shape [{}], found {}",
-                      files_.file_of(needed.name), needed.name,
-                      fmt::join(needed.shape, ", "), describe(*found)));
-    else if (found->dtype != kernels::dtype::bf16 &&
-             found->dtype != kernels::dtype::f32)
-      add(different_, fmt::format("{}: {}: expected BF16 or F32, found {}",
-                                  files_.file_of(needed.name), needed.name,
-                                  describe(*found)));
+    auto* found = compare(needed);
+    if (found && found->dtype == kernels::dtype::f8_e4m3)
+      check_scale(needed);
   }
 
   result<void> finish() {
@@ -150,6 +113,35 @@ public:
   }
 
 private:
+  const tensor_info* compare(const required_tensor& needed) {
+    needed_.insert(needed.name);
+    auto* found = files_.find(needed.name);
+    if (!found) {
+      add(missing_, needed.name);
+      return nullptr;
+    }
+    if (found->shape != needed.shape)
+      add(different_,
+          fmt::format("{}: {}: expected shape [{}], found {}",
+                      files_.file_of(needed.name), needed.name,
+                      fmt::join(needed.shape, ", "), troupe::describe(*found)));
+    else if (!fits(needed.type, found->dtype))
+      add(different_,
+          fmt::format("{}: {}: expected {}, found {}",
+                      files_.file_of(needed.name), needed.name,
+                      describe(needed.type), troupe::describe(*found)));
+    return found;
+  }
+
+  void check_scale(const required_tensor& needed) {
+    required_tensor scale;
+    scale.name = scale_name(needed.name);
+    for (auto size : needed.shape)
+      scale.shape.push_back((size + kernels::fp8_block_size - 1) /
+                            kernels::fp8_block_size);
+    compare(scale);
+  }
+
   struct group {
     std::vector<std::string> shown;
     size_t count = 0;
@@ -169,12 +161,19 @@ private:
   }
 
   bool is_ignored(const std::string& name) const {
+    // A pattern of the text model's tensors stands behind the prefix.
+    auto& prefix = config_.tensor_prefix;
+    std::string_view inner = name;
+    if (inner.substr(0, prefix.size()) == prefix)
+      inner.remove_prefix(prefix.size());
     for (auto& pattern : ignored_)
-      if (matches(pattern, name))
+      if (matches_beyond(pattern, name, config_.num_layers) ||
+          matches_beyond(pattern, inner, config_.num_layers))
         return true;
     return false;
   }
 
+  const model_config& config_;
   const checkpoint& files_;
   std::vector<std::string> ignored_;
   std::set<std::string, std::less<>> needed_;
@@ -184,47 +183,6 @@ private:
 };
 
 } // namespace
-
-result<std::vector<required_tensor>>
-backbone_tensors(const model_config& config, const model_family& family) {
-  std::vector<required_tensor> result;
-  error failed;
-  auto add = [&](std::string_view role, layer_index layer = {}) {
-    auto x = require(config, family, role, layer);
-    if (x)
-      result.push_back(std::move(*x));
-    else
-      failed = std::move(x).error();
-    return x.has_value();
-  };
-  bool good = add("embedding");
-  for (uint32_t i = 0; good && i < config.num_layers; ++i)
-    for (auto role : roles_of(config, config.layers[i]))
-      good = good && add(role, layer_index{i});
-  good = good && add("final_norm");
-  if (good && !config.tied_embeddings)
-    good = add("lm_head");
-  if (!good)
-    return tl::unexpected(std::move(failed));
-  return result;
-}
-
-result<std::vector<required_tensor>> expert_tensors(const model_config& config,
-                                                    const model_family& family,
-                                                    layer_index layer,
-                                                    expert_id expert) {
-  TROUPE_ASSERT(layer.value < config.num_layers);
-  TROUPE_ASSERT(config.layers[layer.value].ffn == ffn_kind::moe);
-  TROUPE_ASSERT(expert.value < config.router.num_experts);
-  std::vector<required_tensor> result;
-  for (auto role : expert_roles) {
-    auto x = require(config, family, role, layer, expert);
-    if (!x)
-      return tl::unexpected(std::move(x).error());
-    result.push_back(std::move(*x));
-  }
-  return result;
-}
 
 result<tensor_map> tensor_map::bind(const model_config& config,
                                     const model_family& family,
@@ -238,14 +196,11 @@ result<tensor_map> tensor_map::bind(const model_config& config,
   for (uint32_t i = 0; i < config.num_layers; ++i) {
     if (config.layers[i].ffn != ffn_kind::moe)
       continue;
-    for (uint32_t e = 0; e < config.router.num_experts; ++e) {
-      auto experts =
-        expert_tensors(config, family, layer_index{i}, expert_id{e});
-      if (!experts)
-        return tl::unexpected(std::move(experts).error());
-      for (auto& x : *experts)
-        compare.check(x);
-    }
+    auto experts = expert_tensors(config, family, layer_index{i});
+    if (!experts)
+      return tl::unexpected(std::move(experts).error());
+    for (auto& x : *experts)
+      compare.check(x);
   }
   if (auto finished = compare.finish(); !finished)
     return tl::unexpected(std::move(finished).error());
@@ -255,18 +210,24 @@ result<tensor_map> tensor_map::bind(const model_config& config,
 tensor_map::tensor_map(const model_config& config, const model_family& family) {
   auto add = [&](std::string key, std::string_view role, layer_index layer) {
     auto& pattern = family.tensors.at(std::string{role}).name;
-    names_.emplace(std::move(key), full_name(pattern, layer, {}));
+    names_.emplace(std::move(key),
+                   config.tensor_prefix + full_name(pattern, layer));
   };
   add("embedding", "embedding", {});
   add("final_norm", "final_norm", {});
+  if (config.norm.kind == norm_kind::layer)
+    add("final_norm_bias", "final_norm_bias", {});
   add("lm_head", config.tied_embeddings ? "embedding" : "lm_head", {});
+  if (config.head_bias)
+    add("lm_head_bias", "lm_head_bias", {});
   for (uint32_t i = 0; i < config.num_layers; ++i)
-    for (auto role : roles_of(config, config.layers[i]))
+    for (auto role : layer_roles(config, config.layers[i]))
       add(fmt::format("{}/{}", role, i), role, layer_index{i});
-  for (auto role : expert_roles)
-    if (auto x = family.tensors.find(std::string{role});
-        x != family.tensors.end())
-      expert_patterns_.emplace(role, x->second.name);
+  if (config.moe_layers() == 0)
+    return;
+  for (auto role : expert_roles(config.ffn.experts))
+    expert_patterns_.emplace(role, config.tensor_prefix +
+                                     family.tensors.at(std::string{role}).name);
 }
 
 const std::string& tensor_map::name(std::string_view role) const {
@@ -292,9 +253,13 @@ tensor_map::backbone(const checkpoint& files) const {
   // A tied output head shares its name with the embedding.
   std::set<std::string_view> seen;
   std::vector<const tensor_info*> result;
-  for (auto& [key, name] : names_)
-    if (seen.insert(name).second)
-      result.push_back(files.find(name));
+  for (auto& [key, name] : names_) {
+    if (!seen.insert(name).second)
+      continue;
+    result.push_back(files.find(name));
+    if (auto* scale = files.find(scale_name(name)))
+      result.push_back(scale);
+  }
   return result;
 }
 

@@ -16,25 +16,6 @@
 
 namespace troupe {
 
-/// A tensor the model needs, by its full name.
-struct required_tensor {
-  std::string role; ///< Key of the family's [tensors].
-  std::string name;
-  std::vector<uint64_t> shape;
-};
-
-/// Everything `config` needs outside the experts, in the order of the forward
-/// pass. Fails with invalid_argument when the family names no such role.
-result<std::vector<required_tensor>>
-backbone_tensors(const model_config& config, const model_family& family);
-
-/// gate, up and down of one expert.
-/// @pre layer is a MoE layer of `config`, expert < num_experts
-result<std::vector<required_tensor>> expert_tensors(const model_config& config,
-                                                    const model_family& family,
-                                                    layer_index layer,
-                                                    expert_id expert);
-
 class tensor_map {
 public:
   /// Fails with shape_mismatch when tensors are missing, left over, or of
@@ -48,11 +29,12 @@ public:
   const std::string& name(std::string_view role) const;
   /// Full name of a layer's tensor. @pre the layer has it
   const std::string& name(std::string_view role, layer_index layer) const;
-  /// Full name of an expert's tensor. @pre the layer has it
+  /// Full name of an expert's tensor, or of the one that has all experts of the
+  /// layer. @pre the layer has it
   std::string name(std::string_view role, layer_index layer,
                    expert_id expert) const;
 
-  /// Every tensor outside the experts, each once.
+  /// Every tensor outside the experts, each once, with its scales.
   std::vector<const tensor_info*> backbone(const checkpoint& files) const;
 
 private:

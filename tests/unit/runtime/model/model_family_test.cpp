@@ -48,7 +48,8 @@ BOOST_AUTO_TEST_CASE(a_folder_replaces_and_adds_families) {
   BOOST_REQUIRE_MESSAGE(x.has_value(), (x ? "" : x.error().message));
   BOOST_REQUIRE(x->find("mine") != nullptr);
   BOOST_TEST(x->find("MineForCausalLM", "")->name == "mine");
-  BOOST_TEST((x->find("qwen3_moe")->score == kernels::router_score::sigmoid));
+  BOOST_TEST((x->find("qwen3_moe")->properties.router.score ==
+              kernels::router_score::sigmoid));
   BOOST_TEST(!family_catalog::with_folder(folder.path("none")).has_value());
   folder.write("broken.toml", "family = 3");
   auto broken = family_catalog::with_folder(folder.path());
@@ -67,22 +68,29 @@ BOOST_AUTO_TEST_CASE(every_fault_of_a_family_file_is_refused_by_name) {
     {"architectures   =", "architecture =", "architectures: missing"},
     {"hidden_size           = \"hidden_size\"", "hidden_sizes = \"x\"",
      "keys.hidden_sizes: unknown key"},
-    {"top_k                 = 8", "top_k = [8]", "defaults.top_k"},
-    {"kind        = \"gqa\"", "kind = \"full\"",
-     "attention.kind: expected one of"},
-    {"rope        = \"half_split\"", "rope = true", "attention.rope"},
-    {"score     = \"softmax\"", "score = \"argmax\"", "router.score"},
+    {"top_k           = 8", "top_k = [8]", "defaults.top_k"},
+    {"kind    = \"gqa\"", "kind = \"full\"", "attention.kind: expected one of"},
+    {"rope    = \"half_split\"", "rope = true", "attention.rope"},
+    {"qk_norm = \"per_head\"", "qk_norm = true", "attention.qk_norm"},
+    {"score = \"softmax\"", "score = \"argmax\"", "router.score"},
+    {"[router]", "[layers]\nbetween = \"sliding\"\n[router]",
+     "layers.between: expected one of"},
+    {"[router]", "[experts]\ntransposed = 1\n[router]", "experts.transposed"},
     {"\"vocab_size\", \"hidden_size\"]", "\"vocab_size\"]",
      "tensors.embedding: expected 2 sizes, found 1"},
     {"\"vocab_size\", \"hidden_size\"]", "\"vocab\", \"hidden_size\"]",
      "tensors.embedding: unknown size \"vocab\""},
+    {"\"vocab_size\", \"hidden_size\"]", "\"0*vocab_size\", \"hidden_size\"]",
+     "tensors.embedding: unknown size \"0*vocab_size\""},
+    {"\"vocab_size\", \"hidden_size\"]", "\"vocab_size/0\", \"hidden_size\"]",
+     "tensors.embedding: unknown size \"vocab_size/0\""},
     {"layers.{layer}.input_layernorm", "layers.input_layernorm",
-     "tensors.attention_norm: expected a name with {layer}"},
+     "tensors.mixer_norm: expected a name with {layer}"},
     {"model.embed_tokens", "model.{layer}",
      "tensors.embedding: expected a name without {layer}"},
     {"experts.{expert}.gate_proj", "experts.gate_proj",
      "tensors.expert_gate: expected a name with {expert}"},
-    {"lm_head        =", "head =", "tensors.head: unknown key"},
+    {"lm_head     =", "head =", "tensors.head: unknown key"},
     {"[only]", "[olny]", "olny: unknown key"},
   };
   for (auto& row : rows) {

@@ -55,12 +55,12 @@ BOOST_AUTO_TEST_CASE(one_expert_costs_its_own_bytes_only) {
   const uint64_t bytes = 3 * 40 * 64 * 2;
   BOOST_TEST((*x)->files.bytes_read() == bytes);
   BOOST_TEST(expert_storage_bytes(**x, layer_index{2}, expert_id{7}) == bytes);
-  BOOST_TEST((expert->gate.shape == std::vector<uint64_t>{40, 64}));
-  BOOST_TEST((expert->down.shape == std::vector<uint64_t>{64, 40}));
+  BOOST_TEST((expert->gate.values.shape == std::vector<uint64_t>{40, 64}));
+  BOOST_TEST((expert->down.values.shape == std::vector<uint64_t>{64, 40}));
   // The same bytes as the file has for this tensor.
   auto whole = (*x)->files.load("model.layers.2.mlp.experts.7.up_proj.weight");
-  BOOST_TEST(
-    std::memcmp(whole->data.get(), expert->up.data.get(), whole->bytes) == 0);
+  BOOST_TEST(std::memcmp(whole->data.get(), expert->up.values.data.get(),
+                         whole->bytes) == 0);
 }
 
 BOOST_AUTO_TEST_CASE(experts_that_do_not_exist_are_refused) {
@@ -144,13 +144,14 @@ BOOST_AUTO_TEST_CASE(an_unsupported_element_type_is_named) {
   scratch_folder folder;
   folder.copy_from(golden);
   auto bytes = read_all(folder.path("model.safetensors"));
-  // BF16 and F16 have the same size; a space keeps the header's length.
+  // BF16 and I16 have the same size; a space keeps the header's length.
   folder.write("model.safetensors",
                with(std::move(bytes), "\"BF16\",\"shape\":[512,64]",
-                    "\"F16\", \"shape\":[512,64]"));
+                    "\"I16\", \"shape\":[512,64]"));
   auto x = open_model(folder.path());
   BOOST_REQUIRE(!x.has_value());
-  BOOST_TEST(mentions(x.error(), "expected BF16 or F32, found F16[512, 64]"));
+  BOOST_TEST(
+    mentions(x.error(), "expected BF16, F16 or F32, found I16[512, 64]"));
 }
 
 BOOST_AUTO_TEST_CASE(the_digest_follows_recipe_and_headers) {
