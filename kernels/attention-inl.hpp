@@ -94,6 +94,20 @@ HWY_INLINE void multiply(const product<T>& p, size_t rows, size_t columns) {
     multiply_rows<1>(p, row, columns);
 }
 
+/// Sets the scores that are not visible to -inf.
+HWY_INLINE void mask_scores(visible_range visible,
+                            f32_vec (&x)[partial_vectors]) {
+  const f32_tag d;
+  const f32_vec first = hn::Set(d, static_cast<float>(visible.first));
+  const f32_vec end = hn::Set(d, static_cast<float>(visible.end));
+  const f32_vec masked = hn::Set(d, -std::numeric_limits<float>::infinity());
+  for (size_t v = 0; v < partial_vectors; ++v) {
+    const f32_vec index = hn::Iota(d, static_cast<float>(v * width));
+    const auto seen = hn::And(hn::Ge(index, first), hn::Lt(index, end));
+    x[v] = hn::IfThenElse(seen, x[v], masked);
+  }
+}
+
 /// Turns the visible ones of 64 scores into weights e^(score - m'), the others
 /// into zeros, updates the running maximum and sum, and returns e^(m - m'), the
 /// factor for what has been summed so far.
@@ -102,15 +116,12 @@ HWY_INLINE float softmax_step(float* scores, visible_range visible,
   const f32_tag d;
   f32_vec x[partial_vectors];
   f32_vec best[partial_vectors];
-  const f32_vec first = hn::Set(d, static_cast<float>(visible.first));
-  const f32_vec end = hn::Set(d, static_cast<float>(visible.end));
-  const f32_vec masked = hn::Set(d, -std::numeric_limits<float>::infinity());
-  for (size_t v = 0; v < partial_vectors; ++v) {
-    const f32_vec index = hn::Iota(d, static_cast<float>(v * width));
-    const auto seen = hn::And(hn::Ge(index, first), hn::Lt(index, end));
-    x[v] = hn::IfThenElse(seen, load_row(scores + v * width), masked);
+  for (size_t v = 0; v < partial_vectors; ++v)
+    x[v] = load_row(scores + v * width);
+  if (!(visible == visible_range{0, kv_block_tokens}))
+    mask_scores(visible, x);
+  for (size_t v = 0; v < partial_vectors; ++v)
     best[v] = x[v];
-  }
   const float last = maximum;
   const float block = max_partials(best);
   maximum = last > block ? last : block;
@@ -148,7 +159,7 @@ HWY_INLINE void weigh_positions(const tile_state& s, const key_block<T>& block,
                                 const query_run& run, Rescale rescale) {
   const size_t dim = s.layout().head_dim;
   const visible_range* ranges = s.ranges + run.first;
-  const visible_range any = seen_by_any({ranges, run.count});
+  const visible_range any = s.seen_by_any_of(run.first, run.count);
   const size_t start = any.first / width * width;
   float* scores = s.scores + run.first * kv_block_tokens;
   std::fill_n(scores, run.count * kv_block_tokens, 0.0f);

@@ -93,11 +93,13 @@ void tile_state::start() const {
   }
 }
 
-visible_range tile_state::enter_block(size_t index) const {
+void tile_state::enter_block(size_t index) {
   for (size_t r = 0; r < tile.rows.size(); ++r)
     std::fill_n(ranges + r * tile.heads, tile.heads,
                 visible_in_block(tile.options, tile.rows[r].position, index));
-  return seen_by_any({ranges, tile.queries()});
+  const std::span<const visible_range> all(ranges, tile.queries());
+  any = seen_by_any(all);
+  alike = any == seen_by_all(all);
 }
 
 block_range blocks_of(const attention_tile& tile) {

@@ -48,6 +48,7 @@ struct visible_range {
   bool empty() const {
     return first == end;
   }
+  friend bool operator==(const visible_range&, const visible_range&) = default;
 };
 
 /// What the row at `position` sees of block `index`.
@@ -109,6 +110,8 @@ struct tile_state {
   float* maxima;         ///< [queries], running
   float* sums;           ///< [queries], running
   visible_range* ranges; ///< [queries], of this block
+  visible_range any;     ///< Of all queries, and all between.
+  bool alike = false;    ///< All queries see the same of this block.
 
   tile_state(const attention_tile& of, scratch_layout& memory)
     : tile(of),
@@ -125,8 +128,16 @@ struct tile_state {
 
   /// Copies the queries and starts their running softmax.
   void start() const;
-  /// Sets the ranges of block `index` and returns what any query sees.
-  visible_range enter_block(size_t index) const;
+  /// Sets the ranges of block `index`.
+  void enter_block(size_t index);
+
+  /// What any, and what all of the queries [first, first + count) see.
+  visible_range seen_by_any_of(size_t first, size_t count) const {
+    return alike ? any : seen_by_any({ranges + first, count});
+  }
+  visible_range seen_by_all_of(size_t first, size_t count) const {
+    return alike ? any : seen_by_all({ranges + first, count});
+  }
 };
 
 /// The blocks that hold all a tile's rows see, one after the other.

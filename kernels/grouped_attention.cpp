@@ -56,7 +56,7 @@ void add_values(const grouped_state& s, const block_view<T>& block,
                 const query_run& run) {
   const size_t stride = s.layout().value_stride();
   const visible_range* ranges = s.ranges + run.first;
-  const visible_range all = seen_by_all({ranges, run.count});
+  const visible_range all = s.seen_by_all_of(run.first, run.count);
   const auto add = [&](const query_run& queries, size_t first, size_t end) {
     if (first >= end)
       return;
@@ -69,6 +69,8 @@ void add_values(const grouped_state& s, const block_view<T>& block,
                        end - first};
     multiply(p, queries.count, stride);
   };
+  if (s.alike)
+    return add(run, all.first, all.end);
   for (size_t i = 0; i < run.count; ++i)
     add({run.first + i, 1}, ranges[i].first,
         all.empty() ? ranges[i].end : all.first);
@@ -85,7 +87,7 @@ void attend_block(const grouped_state& s, const block_view<T>& block) {
   for (const auto step : {&weigh<T>, &add_values<T>})
     for (size_t first = 0; first < s.tile.queries(); first += tile_rows) {
       const query_run run{first, std::min(tile_rows, s.tile.queries() - first)};
-      if (!seen_by_any({s.ranges + first, run.count}).empty())
+      if (!s.seen_by_any_of(first, run.count).empty())
         step(s, block, run);
     }
 }
@@ -136,7 +138,7 @@ void attend_grouped(const attention_tile& tile, std::byte* memory) {
   /// From here on expanding a bf16 block once is cheaper than on every read.
   constexpr size_t expand_from_queries = tile_rows + 1;
   scratch_layout arrays(memory);
-  const grouped_state s(tile, arrays);
+  grouped_state s(tile, arrays);
   const kv_layout& layout = s.layout();
   const size_t stride = layout.value_stride();
   s.start();
@@ -144,8 +146,8 @@ void attend_grouped(const attention_tile& tile, std::byte* memory) {
   const kv_blocks& cache = tile.rows[0].cache;
   const block_range blocks = blocks_of(tile);
   for (size_t index = blocks.first; index < blocks.end; ++index) {
-    const visible_range any = s.enter_block(index);
-    if (any.empty())
+    s.enter_block(index);
+    if (s.any.empty())
       continue;
     if (layout.type == dtype::f32) {
       attend_block(s, stored_block<float>(s, cache.block(index)));
@@ -156,10 +158,10 @@ void attend_grouped(const attention_tile& tile, std::byte* memory) {
       attend_block(s, stored);
       continue;
     }
-    const size_t from = any.first * stride;
+    const size_t from = s.any.first * stride;
     expand(stored.keys.keys, s.keys, layout.head_dim * kv_block_tokens);
     expand(stored.values + from, s.values + from,
-           (any.end - any.first) * stride);
+           (s.any.end - s.any.first) * stride);
     attend_block(s, block_view<float>{{s.keys}, s.values});
   }
   write_outputs(s);

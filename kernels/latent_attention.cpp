@@ -54,7 +54,7 @@ void weigh(const latent_state& s, const key_block<T>& block) {
   key_block<T> next = block;
   for (size_t first = 0; first < s.tile.queries(); first += tile_rows) {
     const query_run run{first, std::min(tile_rows, s.tile.queries() - first)};
-    if (seen_by_any({s.ranges + first, run.count}).empty())
+    if (s.seen_by_any_of(first, run.count).empty())
       continue;
     weigh_positions(s, next, run, [&](size_t query, float factor) {
       const size_t column = s.column(query);
@@ -84,7 +84,7 @@ void rescale(const latent_state& s) {
 /// before and after one row at a time, in order.
 void add_values(const latent_state& s, const float* keys) {
   const size_t heads = s.tile.heads;
-  const visible_range all = seen_by_all({s.ranges, s.tile.queries()});
+  const visible_range all = s.seen_by_all_of(0, s.tile.queries());
   const auto add = [&](size_t column, size_t count, visible_range seen) {
     if (seen.first >= seen.end)
       return;
@@ -147,7 +147,7 @@ size_t latent_bytes(const attention_tile& tile) {
 
 void attend_latent(const attention_tile& tile, std::byte* memory) {
   scratch_layout arrays(memory);
-  const latent_state s(tile, arrays);
+  latent_state s(tile, arrays);
   const kv_layout& layout = s.layout();
   const size_t elements = layout.head_dim * kv_block_tokens;
   s.start();
@@ -158,7 +158,8 @@ void attend_latent(const attention_tile& tile, std::byte* memory) {
   const size_t offset = layout.key_offset(tile.kv_head());
   const block_range blocks = blocks_of(tile);
   for (size_t index = blocks.first; index < blocks.end; ++index) {
-    if (s.enter_block(index).empty())
+    s.enter_block(index);
+    if (s.any.empty())
       continue;
     const std::byte* block = cache.block(index) + offset;
     const float* keys = s.keys;
