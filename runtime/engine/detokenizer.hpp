@@ -3,16 +3,18 @@
 #pragma once
 
 #include "runtime/ids.hpp"
+#include "runtime/model/decode_stream.hpp"
 #include "runtime/model/tokenizer.hpp"
 
 #include <string>
 
 namespace troupe {
 
-/// Turns ids into text one by one. Holds at most three bytes back.
+/// Turns ids into text one by one. Holds back the bytes of a character that is
+/// not complete, and those of a run of tokens that stand for single bytes.
 class detokenizer {
 public:
-  explicit detokenizer(tokenizer tokens,
+  explicit detokenizer(const tokenizer& tokens,
                        special_output special = special_output::skip);
 
   /// Returns the text that became complete with `id`; possibly empty.
@@ -23,9 +25,7 @@ public:
   std::string flush();
 
 private:
-  tokenizer tokens_;
-  special_output special_;
-  std::string pending_; // bytes of a character that is not complete
+  decode_stream stream_;
 };
 
 } // namespace troupe

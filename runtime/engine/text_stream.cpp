@@ -4,12 +4,12 @@
 
 namespace troupe {
 
-result<text_stream> text_stream::make(tokenizer tokens,
+result<text_stream> text_stream::make(const tokenizer& tokens,
                                       const sampling_params& params) {
   auto matcher = stop_matcher::make(params.stop, {});
   if (!matcher)
     return tl::unexpected(std::move(matcher.error()));
-  return text_stream{detokenizer{std::move(tokens)}, std::move(*matcher)};
+  return text_stream{detokenizer{tokens}, std::move(*matcher)};
 }
 
 text_stream::text_stream(detokenizer text, stop_matcher matcher)

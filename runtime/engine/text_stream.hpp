@@ -13,7 +13,7 @@ namespace troupe {
 class text_stream {
 public:
   /// Fails with invalid_argument for stop strings that are out of bounds.
-  static result<text_stream> make(tokenizer tokens,
+  static result<text_stream> make(const tokenizer& tokens,
                                   const sampling_params& params);
 
   /// Takes the next token; see `stop_matcher::output`.

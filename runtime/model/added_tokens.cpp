@@ -16,47 +16,12 @@ namespace {
 
 constexpr size_t added_tokens_max = 65536;
 
-/// Returns the last character of `text` (or U+FFFD).
-utf8_piece last_piece(std::string_view text) {
-  for (size_t length = 1; length <= std::min<size_t>(4, text.size());
-       ++length) {
-    auto piece = first_utf8_piece(text.substr(text.size() - length));
-    if (piece.kind == utf8_kind::valid && piece.length == length)
-      return piece;
-  }
-  return {};
-}
-
 bool ends_with_word(std::string_view text) {
-  return !text.empty() && is_word_character(last_piece(text).point);
+  return !text.empty() && is_word_character(last_utf8_piece(text).point);
 }
 
 bool begins_with_word(std::string_view text) {
   return !text.empty() && is_word_character(first_utf8_piece(text).point);
-}
-
-/// Length in bytes of the white space at the end of `text`.
-size_t white_space_at_end(std::string_view text) {
-  auto rest = text;
-  while (!rest.empty()) {
-    auto piece = last_piece(rest);
-    if (!is_white_space(piece.point))
-      break;
-    rest.remove_suffix(piece.length);
-  }
-  return text.size() - rest.size();
-}
-
-/// Length in bytes of the white space at the start of `text`.
-size_t white_space_at_begin(std::string_view text) {
-  auto rest = text;
-  while (!rest.empty()) {
-    auto piece = first_utf8_piece(rest);
-    if (!is_white_space(piece.point))
-      break;
-    rest.remove_prefix(piece.length);
-  }
-  return text.size() - rest.size();
 }
 
 result<added_token> read_token(const json& x) {
@@ -182,6 +147,7 @@ result<added_tokens> added_tokens::from_json(const json& x,
                                              const normalizer& normal,
                                              vocabulary& vocab) {
   added_tokens out;
+  text_normalizer to_normal{normal};
   if (x.is_null())
     return out;
   if (!x.is_array() || x.size() > added_tokens_max)
@@ -195,7 +161,7 @@ result<added_tokens> added_tokens::from_json(const json& x,
     if (auto added = vocab.add(token->content, token->id); !added)
       return wrap(fmt::format("[{}]", index), added.error());
     if (token->normalized) {
-      auto pattern = normal.apply(token->content);
+      auto pattern = to_normal.apply(token->content, text_place::text_start);
       if (!pattern)
         return wrap(fmt::format("[{}]", index), pattern.error());
       out.normalized_.add(*pattern, index, *token);

@@ -1,15 +1,9 @@
-// See bpe_model.hpp. Short words scan an array of ranks, long ones use a heap
-// and a linked list; both take the lowest rank first and the leftmost of
-// equals, so they give the same tokens.
+// See bpe_model.hpp.
 #include "runtime/model/bpe_model.hpp"
 
-#include "runtime/assert.hpp"
 #include "runtime/model/byte_level.hpp"
 #include "runtime/model/tokenizer_json.hpp"
-
-#include <algorithm>
-#include <bit>
-#include <limits>
+#include "runtime/model/utf8.hpp"
 
 namespace troupe {
 
@@ -17,19 +11,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr uint32_t no_rank = std::numeric_limits<uint32_t>::max();
-constexpr size_t short_word_max = 64;
 constexpr size_t merges_max = 4'000'000;
-
-uint64_t pair_of(token_id left, token_id right) {
-  return (static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32) |
-         static_cast<uint32_t>(right);
-}
-
-/// Order of a heap whose top is the step to take next.
-bool is_later(const bpe_scratch::step& x, const bpe_scratch::step& y) {
-  return x.rank != y.rank ? x.rank > y.rank : x.at > y.at;
-}
 
 result<void> read_vocabulary(const json& object, vocabulary& vocab) {
   if (!object.is_object() || object.empty())
@@ -49,63 +31,71 @@ result<void> read_vocabulary(const json& object, vocabulary& vocab) {
 
 } // namespace
 
-// -- merge_table --------------------------------------------------------------
-
-merge_table::merge_table(size_t count)
-  : entries_(std::bit_ceil(std::max<size_t>(2 * count, 2))) {
-  // nop
-}
-
-size_t merge_table::slot_of(uint64_t pair) const {
-  auto mixed = pair * 0x9E3779B97F4A7C15u;
-  return static_cast<size_t>(mixed ^ (mixed >> 32)) & (entries_.size() - 1);
-}
-
-void merge_table::add(token_id left, token_id right, uint32_t rank,
-                      token_id merged) {
-  auto pair = pair_of(left, right);
-  auto slot = slot_of(pair);
-  while (entries_[slot].pair != empty_pair && entries_[slot].pair != pair)
-    slot = (slot + 1) & (entries_.size() - 1);
-  entries_[slot] = {pair, rank, merged};
-}
-
-const merge_table::entry* merge_table::find(token_id left,
-                                            token_id right) const {
-  auto pair = pair_of(left, right);
-  auto slot = slot_of(pair);
-  while (entries_[slot].pair != empty_pair) {
-    if (entries_[slot].pair == pair)
-      return &entries_[slot];
-    slot = (slot + 1) & (entries_.size() - 1);
-  }
-  return nullptr;
-}
-
 // -- reading ------------------------------------------------------------------
 
-result<bpe_model> bpe_model::from_json(const json& x, vocabulary& vocab) {
+result<bpe_model> bpe_model::from_json(const json& x, alphabet letters,
+                                       vocabulary& vocab) {
   bpe_model out;
-  if (auto done = read_vocabulary(member_of(x, "vocab"), vocab); !done)
+  out.letters_ = letters;
+  auto done = read_vocabulary(member_of(x, "vocab"), vocab);
+  if (done)
+    done = out.read_options(x);
+  if (done)
+    done = out.read_unknown(member_of(x, "unk_token"), vocab);
+  if (done)
+    done = out.read_bytes(vocab);
+  if (done)
+    done = out.read_merges(member_of(x, "merges"), vocab);
+  if (!done)
     return tl::unexpected(done.error());
-  if (auto done = out.read_options(x); !done)
-    return tl::unexpected(done.error());
-  const auto& unknown = member_of(x, "unk_token");
-  if (unknown.is_string()) {
-    out.unknown_ = vocab.find(unknown.get_ref<const std::string&>());
-    if (!out.unknown_)
-      return fail(ec::bad_format, "unk_token: {} is not in the vocabulary",
-                  unknown.dump());
-  } else if (!unknown.is_null()) {
-    return fail(ec::bad_format, "unk_token: expected a string, found {}",
-                unknown.type_name());
-  }
-  for (unsigned byte = 0; byte < 256; ++byte)
-    out.byte_ids_[byte] =
-      vocab.find(byte_level_character(static_cast<uint8_t>(byte))).value_or(-1);
-  if (auto done = out.read_merges(member_of(x, "merges"), vocab); !done)
-    return tl::unexpected(done.error());
+  if (letters == alphabet::characters)
+    out.read_characters(vocab);
   return out;
+}
+
+result<void> bpe_model::read_unknown(const json& x, const vocabulary& vocab) {
+  if (x.is_null())
+    return {};
+  if (!x.is_string())
+    return fail(ec::bad_format, "unk_token: expected a string, found {}",
+                x.type_name());
+  unknown_ = vocab.find(x.get_ref<const std::string&>());
+  if (!unknown_)
+    return fail(ec::bad_format, "unk_token: {} is not in the vocabulary",
+                x.dump());
+  return {};
+}
+
+result<void> bpe_model::read_bytes(const vocabulary& vocab) {
+  bool is_whole = true;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    auto id = letters_ == alphabet::bytes
+                ? vocab.find(byte_level_character(static_cast<uint8_t>(byte)))
+                : vocab.find(fmt::format("<0x{:02X}>", byte));
+    byte_ids_[byte] = id.value_or(-1);
+    is_whole = is_whole && id;
+  }
+  // Falling back would spell the alphabet's characters, not the text's bytes.
+  if (byte_fallback_ && letters_ == alphabet::bytes && !is_whole)
+    return unsupported_component("byte_fallback with ByteLevel");
+  return {};
+}
+
+void bpe_model::read_characters(const vocabulary& vocab) {
+  ascii_ids_.fill(-1);
+  for (size_t i = 0; i < vocab.size(); ++i) {
+    auto id = static_cast<token_id>(i);
+    auto spelling = vocab.spelling(id);
+    if (spelling.empty())
+      continue;
+    auto piece = first_utf8_piece(spelling);
+    if (piece.length != spelling.size())
+      continue;
+    if (piece.point < ascii_ids_.size())
+      ascii_ids_[piece.point] = id;
+    else
+      character_ids_[piece.point] = id;
+  }
 }
 
 result<void> bpe_model::read_options(const json& x) {
@@ -123,8 +113,7 @@ result<void> bpe_model::read_options(const json& x) {
   for (auto* flag : {&fallback, &fuse, &ignore})
     if (!*flag)
       return tl::unexpected(flag->error());
-  if (*fallback)
-    return unsupported_component("byte_fallback");
+  byte_fallback_ = *fallback;
   fuse_unknown_ = *fuse;
   ignore_merges_ = *ignore;
   return {};
@@ -186,26 +175,27 @@ result<void> bpe_model::add_merge(const json& x, uint32_t rank,
 result<void> bpe_model::encode(std::string_view word, const vocabulary& vocab,
                                bpe_scratch& scratch,
                                std::vector<token_id>& out) const {
+  bool is_bytes = letters_ == alphabet::bytes;
   if (ignore_merges_) {
-    if (auto id = vocab.find(to_byte_level(word))) {
+    auto id = is_bytes ? vocab.find(to_byte_level(word)) : vocab.find(word);
+    if (id) {
       out.push_back(*id);
       return {};
     }
   }
   scratch.ids.clear();
-  if (auto started = start(word, scratch.ids); !started)
+  auto started = is_bytes ? start_bytes(word, scratch.ids)
+                          : start_characters(word, scratch.ids);
+  if (!started)
     return started;
-  if (scratch.ids.size() <= short_word_max)
-    merge_short(scratch);
-  else
-    merge_long(scratch);
+  merges_.apply(scratch);
   out.insert(out.end(), scratch.ids.begin(), scratch.ids.end());
   return {};
 }
 
 /// Appends one token per byte of `word`.
-result<void> bpe_model::start(std::string_view word,
-                              std::vector<token_id>& out) const {
+result<void> bpe_model::start_bytes(std::string_view word,
+                                    std::vector<token_id>& out) const {
   bool after_unknown = false;
   for (char c : word) {
     auto byte = static_cast<uint8_t>(c);
@@ -224,80 +214,79 @@ result<void> bpe_model::start(std::string_view word,
   return {};
 }
 
-uint32_t bpe_model::rank_of(token_id left, token_id right) const {
-  auto* merge = merges_.find(left, right);
-  return merge ? merge->rank : no_rank;
-}
-
-void bpe_model::merge_short(bpe_scratch& scratch) const {
-  auto& ids = scratch.ids;
-  auto& ranks = scratch.ranks;
-  ranks.clear();
-  for (size_t i = 0; i + 1 < ids.size(); ++i)
-    ranks.push_back(rank_of(ids[i], ids[i + 1]));
-  while (!ranks.empty()) {
-    auto best = std::min_element(ranks.begin(), ranks.end());
-    if (*best == no_rank)
-      return;
-    auto at = best - ranks.begin();
-    auto i = static_cast<size_t>(at);
-    ids[i] = merges_.find(ids[i], ids[i + 1])->merged;
-    ids.erase(ids.begin() + at + 1);
-    ranks.erase(best);
-    if (i < ranks.size())
-      ranks[i] = rank_of(ids[i], ids[i + 1]);
-    if (i > 0)
-      ranks[i - 1] = rank_of(ids[i - 1], ids[i]);
-  }
-}
-
-/// Puts the pair that begins at symbol `at` into the heap, if it can merge.
-void bpe_model::offer(bpe_scratch& scratch, int32_t at) const {
-  if (at < 0)
-    return;
-  const auto& left = scratch.symbols[static_cast<size_t>(at)];
-  if (left.next < 0)
-    return;
-  const auto& right = scratch.symbols[static_cast<size_t>(left.next)];
-  if (auto rank = rank_of(left.id, right.id); rank != no_rank) {
-    scratch.steps.push_back({rank, at, left.id, right.id});
-    std::push_heap(scratch.steps.begin(), scratch.steps.end(), is_later);
-  }
-}
-
-void bpe_model::merge_long(bpe_scratch& scratch) const {
-  constexpr token_id merged_away = -1;
-  auto& symbols = scratch.symbols;
-  auto& steps = scratch.steps;
-  symbols.clear();
-  steps.clear();
-  auto count = static_cast<int32_t>(scratch.ids.size());
-  for (int32_t i = 0; i < count; ++i)
-    symbols.push_back(
-      {scratch.ids[static_cast<size_t>(i)], i - 1, i + 1 < count ? i + 1 : -1});
-  for (int32_t i = 0; i < count; ++i)
-    offer(scratch, i);
-  while (!steps.empty()) {
-    std::pop_heap(steps.begin(), steps.end(), is_later);
-    auto step = steps.back();
-    steps.pop_back();
-    auto& left = symbols[static_cast<size_t>(step.at)];
-    if (left.id != step.left || left.next < 0)
-      continue; // the pair is gone
-    auto& right = symbols[static_cast<size_t>(left.next)];
-    if (right.id != step.right)
+/// Appends the token of each character of `word`, or the tokens of its bytes,
+/// or the unknown token. The latter waits for the next character that is not
+/// spelled in bytes; so it was in the library that made the models' data.
+result<void> bpe_model::start_characters(std::string_view word,
+                                         std::vector<token_id>& out) const {
+  bool unknown_waits = false;
+  while (!word.empty()) {
+    auto piece = first_utf8_piece(word);
+    auto character = word.substr(0, piece.length);
+    word.remove_prefix(piece.length);
+    auto id =
+      piece.kind == utf8_kind::valid ? character_id(piece.point) : token_id{-1};
+    if (id >= 0) {
+      if (unknown_waits)
+        out.push_back(*unknown_);
+      unknown_waits = false;
+      out.push_back(id);
       continue;
-    left.id = merges_.find(step.left, step.right)->merged;
-    left.next = right.next;
-    right.id = merged_away;
-    if (left.next >= 0)
-      symbols[static_cast<size_t>(left.next)].previous = step.at;
-    offer(scratch, left.previous);
-    offer(scratch, step.at);
+    }
+    if (byte_fallback_ && put_bytes(character, out))
+      continue;
+    if (!unknown_)
+      return fail(
+        ec::invalid_argument,
+        "text: has \"{}\", for which the tokenizer has no token",
+        piece.kind == utf8_kind::valid
+          ? std::string{character}
+          : fmt::format("0x{:02X}", static_cast<uint8_t>(character[0])));
+    if (unknown_waits && !fuse_unknown_)
+      out.push_back(*unknown_);
+    unknown_waits = true;
   }
-  scratch.ids.clear();
-  for (int32_t i = 0; i >= 0; i = symbols[static_cast<size_t>(i)].next)
-    scratch.ids.push_back(symbols[static_cast<size_t>(i)].id);
+  if (unknown_waits)
+    out.push_back(*unknown_);
+  return {};
+}
+
+token_id bpe_model::character_id(char32_t point) const {
+  if (point < ascii_ids_.size())
+    return ascii_ids_[point];
+  auto i = character_ids_.find(point);
+  return i == character_ids_.end() ? -1 : i->second;
+}
+
+/// Appends the tokens of the bytes, if all are there.
+bool bpe_model::put_bytes(std::string_view character,
+                          std::vector<token_id>& out) const {
+  auto before = out.size();
+  for (char c : character) {
+    auto id = byte_ids_[static_cast<uint8_t>(c)];
+    if (id < 0) {
+      out.resize(before);
+      return false;
+    }
+    out.push_back(id);
+  }
+  return true;
+}
+
+/// Tokens that no merge makes count too; that errs on the side of not cutting.
+/// An unknown mark could be fused with what is before it.
+bool bpe_model::cuts_before(std::string_view mark,
+                            const vocabulary& vocab) const {
+  if (letters_ != alphabet::characters || ignore_merges_ || !vocab.find(mark))
+    return false;
+  for (size_t i = 0; i < vocab.size(); ++i) {
+    auto spelling = vocab.spelling(static_cast<token_id>(i));
+    while (spelling.starts_with(mark))
+      spelling.remove_prefix(mark.size());
+    if (spelling.find(mark) != std::string_view::npos)
+      return false;
+  }
+  return true;
 }
 
 } // namespace troupe

@@ -11,6 +11,17 @@ namespace {
 
 constexpr size_t template_tokens_max = 256;
 
+result<void> append_id(const json& x, const vocabulary& vocab,
+                       std::vector<token_id>& out) {
+  auto id = to_token_id(x);
+  if (!id)
+    return tl::unexpected(id.error());
+  if (vocab.spelling(*id).empty())
+    return fail(ec::bad_format, "id {} is not in the vocabulary", *id);
+  out.push_back(*id);
+  return {};
+}
+
 /// Appends the ids that `special_tokens` of a template gives to `name`.
 result<void> append_ids(const json& special_tokens, const std::string& name,
                         const vocabulary& vocab, std::vector<token_id>& out) {
@@ -19,15 +30,9 @@ result<void> append_ids(const json& special_tokens, const std::string& name,
     return fail(ec::bad_format,
                 "special_tokens: expected ids for \"{}\", found {}", name,
                 ids.type_name());
-  for (const auto& x : ids) {
-    auto id = to_token_id(x);
-    if (!id)
-      return wrap("special_tokens: ids", id.error());
-    if (vocab.spelling(*id).empty())
-      return fail(ec::bad_format,
-                  "special_tokens: id {} is not in the vocabulary", *id);
-    out.push_back(*id);
-  }
+  for (const auto& x : ids)
+    if (auto added = append_id(x, vocab, out); !added)
+      return wrap("special_tokens: ids", added.error());
   return {};
 }
 
@@ -45,9 +50,14 @@ result<post_processor> post_processor::from_json(const json& x,
       return tl::unexpected(type.error());
     if (*type == "ByteLevel")
       continue; // it only moves offsets
-    if (*type != "TemplateProcessing")
+    result<void> added;
+    if (*type == "TemplateProcessing")
+      added = out.add_template(*one, vocab);
+    else if (*type == "BertProcessing" || *type == "RobertaProcessing")
+      added = out.add_pair(*one, vocab);
+    else
       return unsupported_component(*type);
-    if (auto added = out.add_template(*one, vocab); !added)
+    if (!added)
       return wrap(*type, added.error());
   }
   return out;
@@ -82,6 +92,22 @@ result<void> post_processor::add_template(const json& x,
                 "single: expected the text once, found it {} times", sequences);
   before_.insert(before_.begin(), before.begin(), before.end());
   after_.insert(after_.end(), after.begin(), after.end());
+  return {};
+}
+
+/// One token before the text ("cls") and one after it ("sep").
+result<void> post_processor::add_pair(const json& x, const vocabulary& vocab) {
+  std::vector<token_id> ids;
+  for (auto* key : {"cls", "sep"}) {
+    const auto& token = member_of(x, key);
+    if (!token.is_array() || token.size() != 2)
+      return fail(ec::bad_format, "{}: expected a token and its id, found {}",
+                  key, token.type_name());
+    if (auto added = append_id(token[1], vocab, ids); !added)
+      return wrap(key, added.error());
+  }
+  before_.insert(before_.begin(), ids[0]);
+  after_.push_back(ids[1]);
   return {};
 }
 

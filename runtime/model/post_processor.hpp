@@ -11,7 +11,8 @@
 namespace troupe {
 
 /// The `post_processor` of a tokenizer.json: none, ByteLevel (which changes no
-/// ids), TemplateProcessing for a single text, or a sequence of these.
+/// ids), TemplateProcessing, BertProcessing and RobertaProcessing for a single
+/// text, or a sequence of these.
 class post_processor {
 public:
   static result<post_processor> from_json(const nlohmann::json& x,
@@ -26,6 +27,7 @@ public:
 
 private:
   result<void> add_template(const nlohmann::json& x, const vocabulary& vocab);
+  result<void> add_pair(const nlohmann::json& x, const vocabulary& vocab);
 
   std::vector<token_id> before_;
   std::vector<token_id> after_;

@@ -3,6 +3,7 @@
 #include "runtime/model/regex.hpp"
 
 #include "runtime/assert.hpp"
+#include "runtime/model/utf8.hpp"
 
 #include <array>
 #include <pcre2.h>
@@ -260,6 +261,24 @@ result<std::optional<text_range>> regex_scanner::find(std::string_view text,
   if (range[0] < from || range[1] < range[0] || range[1] > text.size())
     return fail(ec::unsupported, "split pattern: \\K in a look-around");
   return std::optional<text_range>{text_range{range[0], range[1]}};
+}
+
+result<std::optional<text_range>> match_walk::next() {
+  while (from_ <= text_.size()) {
+    auto found = scanner_.find(text_, from_);
+    if (!found || !*found)
+      return found;
+    auto match = **found;
+    bool is_empty = match.begin == match.end;
+    if (!is_empty || last_end_ != match.end) {
+      from_ = match.end;
+      last_end_ = match.end;
+      return found;
+    }
+    from_ += from_ < text_.size() ? first_utf8_piece(text_.substr(from_)).length
+                                  : size_t{1};
+  }
+  return std::optional<text_range>{};
 }
 
 } // namespace troupe

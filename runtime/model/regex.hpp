@@ -56,4 +56,24 @@ private:
   std::unique_ptr<scratch> scratch_;
 };
 
+/// Walks over all matches of a text, from left to right. They do not overlap;
+/// an empty one right after the one before is no match.
+class match_walk {
+public:
+  /// @pre `text` is valid UTF-8; both outlive this object
+  match_walk(regex_scanner& scanner, std::string_view text)
+    : scanner_(scanner), text_(text) {
+    // nop
+  }
+
+  /// Returns the next match, if there is one more.
+  result<std::optional<text_range>> next();
+
+private:
+  regex_scanner& scanner_;
+  std::string_view text_;
+  size_t from_ = 0;
+  std::optional<size_t> last_end_;
+};
+
 } // namespace troupe

@@ -21,7 +21,8 @@ word_cache::entry& word_cache::slot_of(std::string_view word) {
 
 text_encoder::text_encoder(const tokenizer_tables& tables,
                            std::vector<token_id>& out, size_t text_bytes)
-  : t_(tables), splitter_(tables.words), cache_(text_bytes), ids_(out) {
+  : t_(tables), normalizer_(tables.normal), splitter_(tables.words),
+    cache_(text_bytes), ids_(out) {
   ids_.reserve(ids_.size() + text_bytes / 4 + 16);
 }
 
@@ -45,14 +46,17 @@ result<void> text_encoder::run(std::string_view text,
 result<void>
 text_encoder::raw_section(std::string_view text, size_t at,
                           std::span<const text_stretch> stretches) {
+  auto place = at == 0 ? text_place::text_start : text_place::section_start;
   if (!t_.added.in_normalized_text().has_special())
-    return raw_text(text, special_text::parse);
+    return raw_text({text, place, special_text::parse});
   for (const auto& x : stretches) {
     if (x.end <= at)
       continue;
     auto length = std::min(x.end - at, text.size());
-    if (auto done = raw_text(text.substr(0, length), x.inside); !done)
+    auto done = raw_text({text.substr(0, length), place, x.inside});
+    if (!done)
       return done;
+    place = text_place::section_start;
     at += length;
     text.remove_prefix(length);
     if (text.empty())
@@ -62,52 +66,52 @@ text_encoder::raw_section(std::string_view text, size_t at,
 }
 
 /// Text as it came.
-result<void> text_encoder::raw_text(std::string_view text,
-                                    special_text inside) {
-  while (!text.empty()) {
-    auto good = valid_utf8_length(text);
+result<void> text_encoder::raw_text(section x) {
+  while (!x.text.empty()) {
+    auto good = valid_utf8_length(x.text);
     if (good > 0)
-      if (auto done = valid_text(text.substr(0, good), inside); !done)
+      if (auto done = valid_text({x.text.substr(0, good), x.place, x.inside});
+          !done)
         return done;
-    text.remove_prefix(good);
+    x.place = text_place::later;
+    x.text.remove_prefix(good);
     size_t bad = 0;
-    while (bad < text.size()) {
-      auto piece = first_utf8_piece(text.substr(bad));
+    while (bad < x.text.size()) {
+      auto piece = first_utf8_piece(x.text.substr(bad));
       if (piece.kind == utf8_kind::valid)
         break;
       bad += piece.length;
     }
     if (bad > 0)
-      if (auto done = word(text.substr(0, bad)); !done)
+      if (auto done = word(x.text.substr(0, bad)); !done)
         return done;
-    text.remove_prefix(bad);
+    x.text.remove_prefix(bad);
   }
   return {};
 }
 
-result<void> text_encoder::valid_text(std::string_view text,
-                                      special_text inside) {
-  if (!t_.normal.keeps(text)) {
-    auto normal = t_.normal.apply(text);
-    if (!normal)
-      return tl::unexpected(normal.error());
-    text = normalized_.emplace_back(std::move(*normal));
-  }
+result<void> text_encoder::valid_text(const section& x) {
+  auto normal = normalizer_.apply(x.text, x.place);
+  if (!normal)
+    return tl::unexpected(normal.error());
   std::vector<text_section> sections;
-  text_stretch whole{text.size(), inside};
-  t_.added.in_normalized_text().split({text, {&whole, 1}, &t_.added.list()},
+  text_stretch whole{normal->size(), x.inside};
+  t_.added.in_normalized_text().split({*normal, {&whole, 1}, &t_.added.list()},
                                       sections);
-  for (const auto& x : sections) {
-    if (x.token)
-      ids_.push_back(x.token->id);
-    else if (auto done = plain_text(x.text); !done)
+  for (const auto& part : sections) {
+    bool is_first = part.text.data() == normal->data();
+    if (part.token)
+      ids_.push_back(part.token->id);
+    else if (auto done = plain_text(
+               part.text, is_first ? x.place : text_place::section_start);
+             !done)
       return done;
   }
   return {};
 }
 
-result<void> text_encoder::plain_text(std::string_view text) {
-  auto words = splitter_.split(text);
+result<void> text_encoder::plain_text(std::string_view text, text_place place) {
+  auto words = splitter_.split(text, place);
   if (!words)
     return tl::unexpected(words.error());
   for (auto x : **words)
@@ -117,6 +121,11 @@ result<void> text_encoder::plain_text(std::string_view text) {
 }
 
 result<void> text_encoder::word(std::string_view x) {
+  if (x.size() > word_bytes_max)
+    return fail(ec::invalid_argument,
+                "text: has a word of {} bytes, expected at most {}; put white "
+                "space into it",
+                x.size(), word_bytes_max);
   if (x.size() > word_cache::word_bytes_max)
     return t_.model.encode(x, t_.vocab, scratch_, ids_);
   auto& known = cache_.slot_of(x);

@@ -7,10 +7,9 @@
 #include "runtime/ids.hpp"
 #include "runtime/model/text_piece.hpp"
 #include "runtime/model/tokenizer_tables.hpp"
+#include "runtime/model/word_splitter.hpp"
 
-#include <deque>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,9 +35,12 @@ private:
   std::vector<entry> entries_; // a power of two of them
 };
 
-/// Encodes one text.
+/// Encodes one text. Holds scratch memory.
 class text_encoder {
 public:
+  /// Longest stretch without a place to cut, in bytes.
+  static constexpr size_t word_bytes_max = size_t{1} << 24;
+
   /// Appends to `out`.
   text_encoder(const tokenizer_tables& tables, std::vector<token_id>& out,
                size_t text_bytes);
@@ -48,18 +50,26 @@ public:
                    std::span<const text_stretch> stretches);
 
 private:
+  /// A part of the text, and what the stages must know of it.
+  struct section {
+    std::string_view text;
+    text_place place;
+    special_text inside;
+  };
+
   result<void> raw_section(std::string_view text, size_t at,
                            std::span<const text_stretch> stretches);
-  result<void> raw_text(std::string_view text, special_text inside);
-  result<void> valid_text(std::string_view text, special_text inside);
-  result<void> plain_text(std::string_view text);
+  result<void> raw_text(section x);
+  result<void> valid_text(const section& x);
+  result<void> plain_text(std::string_view text, text_place place);
   result<void> word(std::string_view x);
 
   const tokenizer_tables& t_;
+  // The cache's words point into these two.
+  text_normalizer normalizer_;
   word_splitter splitter_;
   word_cache cache_;
-  bpe_scratch scratch_;
-  std::deque<std::string> normalized_; // the cache's words point into it
+  token_scratch scratch_;
   std::vector<token_id>& ids_;
 };
 

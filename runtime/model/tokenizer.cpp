@@ -1,9 +1,9 @@
 // See tokenizer.hpp.
 #include "runtime/model/tokenizer.hpp"
 
+#include "runtime/model/decode_stream.hpp"
 #include "runtime/model/text_encoder.hpp"
 #include "runtime/model/tokenizer_tables.hpp"
-#include "runtime/model/utf8.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -38,6 +38,14 @@ size_t json_depth(std::string_view text) {
     }
   }
   return deepest;
+}
+
+std::string decode_all(std::span<const token_id> ids, decode_stream stream) {
+  std::string out;
+  for (auto id : ids)
+    stream.push(id, out);
+  stream.flush(out);
+  return out;
 }
 
 } // namespace
@@ -132,24 +140,16 @@ tokenizer::encode_stretches(std::string_view text,
 
 std::string tokenizer::decode(std::span<const token_id> ids,
                               special_output special) const {
-  std::string out;
-  append_repaired(out, decode_bytes(ids, special));
-  return out;
+  return decode_all(ids, stream(special));
 }
 
 std::string tokenizer::decode_bytes(std::span<const token_id> ids,
                                     special_output special) const {
-  std::string out;
-  for (auto id : ids)
-    if (special == special_output::keep || !is_special(id))
-      out += token_bytes(id);
-  return out;
+  return decode_all(ids, decode_stream{tables_, special, ill_formed::keep});
 }
 
-std::string_view tokenizer::token_bytes(token_id id) const {
-  if (id < 0 || static_cast<size_t>(id) >= tables_->bytes.size())
-    return {};
-  return tables_->bytes[static_cast<size_t>(id)];
+decode_stream tokenizer::stream(special_output special) const {
+  return decode_stream{tables_, special, ill_formed::repair};
 }
 
 bool tokenizer::is_special(token_id id) const {
@@ -162,7 +162,7 @@ std::optional<token_id> tokenizer::find(std::string_view content) const {
 }
 
 size_t tokenizer::vocab_size() const {
-  return tables_->bytes.size();
+  return tables_->texts.size();
 }
 
 } // namespace troupe

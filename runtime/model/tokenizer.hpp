@@ -3,10 +3,12 @@
 //   text -> [added tokens cut out] -> normalizer -> pre_tokenizer -> model
 //        -> post_processor -> ids -> decoder -> text
 //
-// Each stage is a type of its own. Byte-level BPE is what is there now; a file
-// that asks for another component is refused by that component's name.
-// The text is bytes: what is not UTF-8 still becomes tokens and comes back as
-// the same bytes from `decode_bytes`.
+// Each stage is a type of its own. The models are BPE (of bytes, or of
+// characters with a fall-back to bytes) and Unigram; a file that asks for a
+// component that is not there is refused by that component's name.
+// The text is bytes: what is not UTF-8 goes past the other stages to the model,
+// which knows bytes (byte-level, byte fallback: they come back from
+// `decode_bytes`) or takes them for unknown characters.
 #pragma once
 
 #include "runtime/error.hpp"
@@ -35,6 +37,7 @@ struct encode_options {
   special_text inside = special_text::parse;
 };
 
+class decode_stream;
 struct tokenizer_tables;
 
 /// A tokenizer. Immutable after `load`: any number of threads may use one.
@@ -65,7 +68,7 @@ public:
   encode_pieces(std::span<const text_piece> pieces,
                 template_tokens around = template_tokens::omit) const;
 
-  /// Returns the text of `ids` as valid UTF-8: each ill-formed piece becomes
+  /// Returns the text of `ids` as valid UTF-8: what is no character becomes
   /// U+FFFD. Ids without a token (a model's padding rows) give no text.
   std::string decode(std::span<const token_id> ids,
                      special_output special = special_output::keep) const;
@@ -74,8 +77,8 @@ public:
   std::string decode_bytes(std::span<const token_id> ids,
                            special_output special = special_output::keep) const;
 
-  /// The bytes one token stands for; empty if `id` has no token.
-  std::string_view token_bytes(token_id id) const;
+  /// The same one id after the other.
+  decode_stream stream(special_output special) const;
 
   /// True for control tokens, which `special_output::skip` leaves out.
   bool is_special(token_id id) const;

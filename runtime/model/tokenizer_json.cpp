@@ -1,6 +1,8 @@
 // See tokenizer_json.hpp.
 #include "runtime/model/tokenizer_json.hpp"
 
+#include "runtime/model/utf8.hpp"
+
 namespace troupe {
 
 using nlohmann::json;
@@ -38,6 +40,24 @@ result<bool> flag_member(const json& object, const char* key, bool fallback) {
   return x.get<bool>();
 }
 
+result<std::string> character_member(const json& object, const char* key) {
+  auto text = text_member(object, key);
+  if (!text)
+    return text;
+  if (text->empty() || first_utf8_piece(*text).length != text->size())
+    return fail(ec::bad_format, "{}: expected one character, found {} bytes",
+                key, text->size());
+  return text;
+}
+
+result<size_t> count_member(const json& object, const char* key, size_t most) {
+  const auto& x = member_of(object, key);
+  if (!x.is_number_unsigned() || x.get<uint64_t>() > most)
+    return fail(ec::bad_format, "{}: expected a number from 0 to {}, found {}",
+                key, most, x.dump());
+  return x.get<size_t>();
+}
+
 result<token_id> to_token_id(const json& x) {
   if (!x.is_number_integer())
     return fail(ec::bad_format, "expected a token id, found {}", x.type_name());
@@ -50,29 +70,41 @@ result<token_id> to_token_id(const json& x) {
   return x.get<token_id>();
 }
 
-result<std::vector<const json*>> components(const json& x, const char* key) {
-  constexpr size_t components_max = 64;
-  std::vector<const json*> out;
-  if (x.is_null())
-    return out;
+namespace {
+
+constexpr size_t components_max = 64;
+
+/// The depth of the JSON text bounds the depth of this.
+result<void> append_components(const json& x, const char* key,
+                               std::vector<const json*>& out) {
   auto type = component_type(x);
   if (!type)
     return tl::unexpected(type.error());
   if (*type != "Sequence") {
+    if (out.size() == components_max)
+      return fail(ec::bad_format, "{}: has more than {} members", key,
+                  components_max);
     out.push_back(&x);
-    return out;
+    return {};
   }
   const auto& list = member_of(x, key);
   if (!list.is_array())
     return fail(ec::bad_format, "Sequence: {}: expected a list, found {}", key,
                 list.type_name());
-  if (list.size() > components_max)
-    return fail(ec::bad_format,
-                "Sequence: {}: has {} members, at most {} are "
-                "accepted",
-                key, list.size(), components_max);
   for (const auto& one : list)
-    out.push_back(&one);
+    if (auto done = append_components(one, key, out); !done)
+      return done;
+  return {};
+}
+
+} // namespace
+
+result<std::vector<const json*>> components(const json& x, const char* key) {
+  std::vector<const json*> out;
+  if (x.is_null())
+    return out;
+  if (auto done = append_components(x, key, out); !done)
+    return tl::unexpected(done.error());
   return out;
 }
 

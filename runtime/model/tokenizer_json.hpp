@@ -29,11 +29,19 @@ result<std::string> text_member(const nlohmann::json& object, const char* key);
 result<bool> flag_member(const nlohmann::json& object, const char* key,
                          bool fallback);
 
+/// Returns the one character of the string `key`, in UTF-8.
+result<std::string> character_member(const nlohmann::json& object,
+                                     const char* key);
+
+/// Returns the number `key`, a whole one from 0 to `most`.
+result<size_t> count_member(const nlohmann::json& object, const char* key,
+                            size_t most);
+
 /// Reads a token id.
 result<token_id> to_token_id(const nlohmann::json& x);
 
-/// Returns the components of `x`: none if it is null, the members of the list
-/// `key` if its type is "Sequence" (at most 64, not nested), else itself.
+/// Returns the components of `x`: none if it is null, those of the members of
+/// the list `key` if its type is "Sequence", else itself. At most 64.
 result<std::vector<const nlohmann::json*>> components(const nlohmann::json& x,
                                                       const char* key);
 

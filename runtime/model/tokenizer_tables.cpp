@@ -9,19 +9,8 @@ using nlohmann::json;
 
 namespace {
 
-result<bpe_model> read_model(const json& x, vocabulary& vocab) {
-  if (!x.is_object())
-    return fail(ec::bad_format, "expected an object, found {}", x.type_name());
-  // Old files leave the type out.
-  if (!member_of(x, "type").is_null()) {
-    auto type = text_member(x, "type");
-    if (!type)
-      return tl::unexpected(type.error());
-    if (*type != "BPE")
-      return unsupported_component(*type);
-  }
-  return bpe_model::from_json(x, vocab);
-}
+/// Stands for a space in vocabularies made by SentencePiece.
+constexpr std::string_view word_mark = "\xE2\x96\x81";
 
 /// Takes the value out of `read` into `target`, or says where it failed.
 template <class T>
@@ -38,7 +27,6 @@ result<std::shared_ptr<const tokenizer_tables>>
 tokenizer_tables::from_json(const json& x) {
   auto out = std::make_shared<tokenizer_tables>();
   auto& t = *out;
-  token_decoder decoder;
   result<void> done = {};
   auto read = [&](const char* key, auto from_part, auto& target) {
     if (done)
@@ -47,7 +35,12 @@ tokenizer_tables::from_json(const json& x) {
   read("normalizer", normalizer::from_json, t.normal);
   read("pre_tokenizer", pre_tokenizer::from_json, t.words);
   read(
-    "model", [&](const json& part) { return read_model(part, t.vocab); },
+    "model",
+    [&](const json& part) {
+      auto letters =
+        t.words.is_byte_level() ? alphabet::bytes : alphabet::characters;
+      return token_model::from_json(part, letters, t.vocab);
+    },
     t.model);
   read(
     "added_tokens",
@@ -59,18 +52,24 @@ tokenizer_tables::from_json(const json& x) {
     "post_processor",
     [&](const json& part) { return post_processor::from_json(part, t.vocab); },
     t.around);
-  read("decoder", token_decoder::from_json, decoder);
+  read("decoder", token_decoder::from_json, t.decoder);
   if (!done)
     return tl::unexpected(done.error());
-  t.list_tokens(decoder);
+  // A text in one piece is encoded word by word where that changes nothing.
+  if (t.words.rules().empty() && t.model.cuts_before(word_mark, t.vocab))
+    t.words.add(before_marks_rule{std::string{word_mark}});
+  t.list_tokens();
   return std::shared_ptr<const tokenizer_tables>{std::move(out)};
 }
 
-void tokenizer_tables::list_tokens(const token_decoder& decoder) {
-  for (size_t id = 0; id < vocab.size(); ++id)
-    bytes.push_back(
-      decoder.bytes_of(vocab.spelling(static_cast<token_id>(id))));
-  is_special.resize(bytes.size());
+void tokenizer_tables::list_tokens() {
+  using enum token_decoder::position;
+  for (size_t id = 0; id < vocab.size(); ++id) {
+    auto token = decoder.each(vocab.spelling(static_cast<token_id>(id)), later);
+    fallback_bytes.push_back(decoder.fallback_byte(token));
+    texts.push_back(decoder.late(token, later));
+  }
+  is_special.resize(texts.size());
   for (const auto& token : added.list())
     is_special[static_cast<size_t>(token.id)] = token.special;
 }

@@ -67,6 +67,45 @@ bool is_word_character(char32_t x) {
   }
 }
 
+bool is_mark(char32_t x) {
+  auto category = utf8proc_category(static_cast<utf8proc_int32_t>(x));
+  return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC ||
+         category == UTF8PROC_CATEGORY_ME;
+}
+
+void append_lowercase(char32_t point, std::string& out) {
+  // Unicode's SpecialCasing has one character whose lower case is two.
+  constexpr char32_t capital_i_with_dot = 0x130;
+  if (point == capital_i_with_dot) {
+    out += "i\xCC\x87";
+    return;
+  }
+  append_utf8(out, static_cast<char32_t>(
+                     utf8proc_tolower(static_cast<utf8proc_int32_t>(point))));
+}
+
+size_t white_space_at_begin(std::string_view text) {
+  auto rest = text;
+  while (!rest.empty()) {
+    auto piece = first_utf8_piece(rest);
+    if (!is_white_space(piece.point))
+      break;
+    rest.remove_prefix(piece.length);
+  }
+  return text.size() - rest.size();
+}
+
+size_t white_space_at_end(std::string_view text) {
+  auto rest = text;
+  while (!rest.empty()) {
+    auto piece = last_utf8_piece(rest);
+    if (!is_white_space(piece.point))
+      break;
+    rest.remove_suffix(piece.length);
+  }
+  return text.size() - rest.size();
+}
+
 bool is_surely_normal(std::string_view text) {
   return std::all_of(text.begin(), text.end(),
                      [](char c) { return static_cast<uint8_t>(c) < 0x80; });

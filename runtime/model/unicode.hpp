@@ -16,6 +16,16 @@ bool is_white_space(char32_t point);
 /// True for what regular expressions call a word character (Unicode TR18).
 bool is_word_character(char32_t point);
 
+/// True for Unicode's general categories Mn, Mc and Me.
+bool is_mark(char32_t point);
+
+/// Appends the lower case of one character (which may be two).
+void append_lowercase(char32_t point, std::string& out);
+
+/// Length in bytes of the white space at the start of `text`, and at its end.
+size_t white_space_at_begin(std::string_view text);
+size_t white_space_at_end(std::string_view text);
+
 enum class normal_form : uint8_t { nfc, nfd, nfkc, nfkd };
 
 /// Returns `text` in `form`. Fails on an absurdly long run of combining marks

@@ -3,6 +3,7 @@
 
 #include "runtime/assert.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace troupe {
@@ -59,6 +60,16 @@ utf8_piece first_utf8_piece(std::string_view text) {
     point = (point << 6) | (byte & 0x3Fu);
   }
   return {utf8_kind::valid, rule.length, point};
+}
+
+utf8_piece last_utf8_piece(std::string_view text) {
+  for (size_t length = 1; length <= std::min<size_t>(4, text.size());
+       ++length) {
+    auto piece = first_utf8_piece(text.substr(text.size() - length));
+    if (piece.kind == utf8_kind::valid && piece.length == length)
+      return piece;
+  }
+  return {};
 }
 
 size_t valid_utf8_length(std::string_view text) {

@@ -26,6 +26,9 @@ struct utf8_piece {
 /// Looks at the start of `text`. @pre `text` is not empty.
 utf8_piece first_utf8_piece(std::string_view text);
 
+/// Returns the last character of `text`; `invalid` if it ends with none.
+utf8_piece last_utf8_piece(std::string_view text);
+
 /// Returns the length in bytes of the longest valid start of `text`.
 size_t valid_utf8_length(std::string_view text);
 

@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(short_and_long_words_follow_the_same_rule) {
   for (int round = 0; round < 20; ++round) {
     auto x = random_model(random);
     vocabulary vocab;
-    auto model = bpe_model::from_json(x, vocab);
+    auto model = bpe_model::from_json(x, alphabet::bytes, vocab);
     BOOST_REQUIRE(model.has_value());
     bpe_scratch scratch;
     for (size_t length : {1u, 2u, 7u, 63u, 64u, 65u, 100u}) {
@@ -96,14 +96,14 @@ BOOST_AUTO_TEST_CASE(a_missing_byte_becomes_the_unknown_token) {
             {"fuse_unk", true}};
   vocabulary vocab;
   bpe_scratch scratch;
-  auto fused = bpe_model::from_json(x, vocab);
+  auto fused = bpe_model::from_json(x, alphabet::bytes, vocab);
   BOOST_REQUIRE(fused.has_value());
   std::vector<token_id> found;
   BOOST_REQUIRE(fused->encode("axya", vocab, scratch, found).has_value());
   BOOST_TEST((found == std::vector<token_id>{0, 1, 0}));
   x["fuse_unk"] = false;
   vocabulary again;
-  auto single = bpe_model::from_json(x, again);
+  auto single = bpe_model::from_json(x, alphabet::bytes, again);
   BOOST_REQUIRE(single.has_value());
   found.clear();
   BOOST_REQUIRE(single->encode("axya", again, scratch, found).has_value());

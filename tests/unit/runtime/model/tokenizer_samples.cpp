@@ -3,6 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <fstream>
+#include <map>
 
 namespace troupe::test {
 
@@ -21,8 +22,18 @@ json golden_json(const std::string& name) {
   return json::parse(file);
 }
 
-tokenizer tokenizer_with(const json& patch) {
-  auto text = demo_tokenizer_json();
+const json& base_json(const std::string& base) {
+  static std::map<std::string, json> known;
+  if (base == "demo")
+    return demo_tokenizer_json();
+  auto i = known.find(base);
+  return i != known.end()
+           ? i->second
+           : known.emplace(base, golden_json(base)).first->second;
+}
+
+tokenizer tokenizer_with(const json& patch, const std::string& base) {
+  auto text = base_json(base);
   text.merge_patch(patch);
   auto out = tokenizer::parse(text.dump());
   BOOST_REQUIRE_MESSAGE(out.has_value(), patch << ": " << out.error().message);

@@ -14,8 +14,12 @@ const nlohmann::json& demo_tokenizer_json();
 /// Reads a JSON file below tests/golden/tokenizers.
 nlohmann::json golden_json(const std::string& name);
 
-/// The demo tokenizer with a JSON merge patch applied. Must be valid.
-tokenizer tokenizer_with(const nlohmann::json& patch);
+/// What variants are made of: "demo", or a file below tests/golden/tokenizers.
+const nlohmann::json& base_json(const std::string& base);
+
+/// A base with a JSON merge patch applied. Must be valid.
+tokenizer tokenizer_with(const nlohmann::json& patch,
+                         const std::string& base = "demo");
 
 /// The demo tokenizer.
 inline tokenizer demo_tokenizer() {
