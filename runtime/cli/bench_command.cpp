@@ -297,9 +297,11 @@ void add_bench_generate(CLI::App& bench, action& chosen) {
 void add_bench(CLI::App& app, action& chosen) {
   auto command = app.add_subcommand("bench", "measure this machine's speed");
   command->footer("examples:\n"
-                  "  troupe bench generate --model models/demo\n");
+                  "  troupe bench generate --model models/demo\n"
+                  "  troupe bench tokenizer --model models/demo --file TEXT\n");
   command->require_subcommand(1);
   add_bench_generate(*command, chosen);
+  add_bench_tokenizer(*command, chosen);
 }
 
 } // namespace troupe::cli

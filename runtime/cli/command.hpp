@@ -26,6 +26,9 @@ void add_eval(CLI::App& app, action& chosen);
 void add_status(CLI::App& app, action& chosen);
 void add_bench(CLI::App& app, action& chosen);
 
+// What can be measured: subcommands of `bench`.
+void add_bench_tokenizer(CLI::App& bench, action& chosen);
+
 /// Prints "troupe: MESSAGE" to stderr. Returns the exit code that suits it.
 int report(const error& x);
 
