@@ -183,15 +183,36 @@ std::string layer_text(const layer_recipe& x) {
                             name_of(x.ffn, ffn_kind_names), x.ffn_size);
 }
 
-void add_layers(recipe_text& out, const std::vector<layer_recipe>& layers) {
-  for (size_t first = 0; first < layers.size();) {
+/// "0,2,4-7": ascending numbers, neighbours as a range.
+std::string ranges_text(const std::vector<size_t>& numbers) {
+  std::string text;
+  for (size_t first = 0; first < numbers.size();) {
     auto last = first;
-    while (last + 1 < layers.size() && layers[first] == layers[last + 1])
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1)
       ++last;
-    out.line("layers",
-             fmt::format("{}-{} {}", first, last, layer_text(layers[first])));
+    text += fmt::format("{}{}", text.empty() ? "" : ",", numbers[first]);
+    if (last > first)
+      text += fmt::format("-{}", numbers[last]);
     first = last + 1;
   }
+  return text;
+}
+
+/// A line for each kind of layer, in the order of their first ones.
+void add_layers(recipe_text& out, const std::vector<layer_recipe>& layers) {
+  std::vector<std::vector<size_t>> kinds;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    auto kind = std::find_if(kinds.begin(), kinds.end(), [&](auto& x) {
+      return layers[x.front()] == layers[i];
+    });
+    if (kind == kinds.end())
+      kinds.push_back({i});
+    else
+      kind->push_back(i);
+  }
+  for (auto& kind : kinds)
+    out.line("layers", fmt::format("{} {}", ranges_text(kind),
+                                   layer_text(layers[kind.front()])));
 }
 
 } // namespace

@@ -9,7 +9,7 @@
 namespace troupe {
 
 /// "hidden_size 256\n..."; numbers in their shortest exact form. Layers of one
-/// kind that follow each other share a line.
+/// kind share a line.
 std::string canonical_recipe(const model_config& x);
 
 } // namespace troupe
