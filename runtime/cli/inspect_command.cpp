@@ -90,6 +90,7 @@ void print_json(const inspection& x, const inspect_arguments& arguments) {
   json all{{"folder", model.folder},
            {"family", model.config.family},
            {"architecture", model.config.architecture},
+           {"supported", true},
            {"digest", model.digest},
            {"tokenizer", x.has_tokenizer},
            {"recipe", recipe_json(model.config)},
@@ -178,11 +179,26 @@ void print_text(const inspection& x, const inspect_arguments& arguments) {
   std::printf("unsupported\n  nothing\n");
 }
 
+/// Says why a model cannot be run, a reason a line; programs read it as JSON.
+int refuse(const error& x, const inspect_arguments& arguments) {
+  if (arguments.json) {
+    auto reasons = json::array();
+    std::istringstream lines{x.message};
+    for (std::string line; std::getline(lines, line);)
+      reasons.push_back(line);
+    json all{{"folder", arguments.model},
+             {"supported", false},
+             {"unsupported", std::move(reasons)}};
+    std::printf("%s\n", all.dump().c_str());
+  }
+  return report(x);
+}
+
 int run_inspect(const inspect_arguments& arguments) {
   signal_watch::unblock();
   auto model = open_model(arguments.model);
   if (!model)
-    return report(model.error());
+    return refuse(model.error(), arguments);
   auto text = open_tokenizer(arguments.model);
   if (!text)
     return report(text.error());
