@@ -26,7 +26,7 @@ typename Inspector::result_type inspect(Inspector& f, trace_context& x) {
 // -- experts: DISPATCHER <-> EXPERT SHARD, FALLBACK ---------------------------
 
 /// The version of `batch_header` and what follows from it.
-inline constexpr uint16_t batch_format = 1;
+inline constexpr uint16_t batch_format = 2;
 
 /// What identifies a batch and says how to read it.
 struct batch_header {

@@ -186,6 +186,8 @@ void add_gated_rows(isa level, matrix_view<float> x, const gated_rows& y,
 
 void add_bias(isa level, matrix_view<float> x, std::span<const float> bias,
               lanes& pool) {
+  if (bias.empty())
+    return;
   TROUPE_ASSERT(bias.size() == x.cols);
   // Every row is added the same one: rows at a distance of 0.
   add_rows(level, x, {bias.data(), dtype::f32, x.rows, x.cols, 0}, pool);

@@ -35,7 +35,8 @@ struct gated_rows {
 void add_gated_rows(isa level, matrix_view<float> x, const gated_rows& y,
                     lanes& pool);
 
-/// x += bias, the same for every row. bias: as long as a row.
+/// x += bias, the same for every row. bias: as long as a row, or empty: nothing
+/// happens.
 void add_bias(isa level, matrix_view<float> x, std::span<const float> bias,
               lanes& pool);
 

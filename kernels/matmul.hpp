@@ -143,9 +143,10 @@ public:
   packed_rows(std::byte* memory, size_t rows, size_t inputs,
               compute_options options);
 
-  /// Copies row `from` of `x` to row `to`. Different rows may be set by
-  /// different threads.
-  void set_row(size_t to, activation_view x, size_t from) const;
+  /// Copies row `from` of `x`, times `scale` and rounded again to the type of
+  /// `x`, to row `to`. Different rows may be set by different threads.
+  void set_row(size_t to, activation_view x, size_t from,
+               float scale = 1.0f) const;
 
   /// Writes columns [column, column + values.cols) of rows [first, first +
   /// values.rows), rounded to the compute type. `column` is a multiple of 64;
@@ -164,6 +165,8 @@ public:
   }
 
 private:
+  void set_scaled_row(size_t to, const std::byte* row, dtype type,
+                      float scale) const;
   void set_piece(size_t to, size_t column, std::span<const bf16> values) const;
 
   std::byte* data_;

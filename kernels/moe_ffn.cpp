@@ -57,6 +57,7 @@ void check(const expert_rows& work, const shape& s, activation_view x,
     return bias.empty() || bias.size() == size;
   };
   TROUPE_ASSERT(work.rows.size() == work.slots.size());
+  TROUPE_ASSERT(work.scales.empty() || work.scales.size() == work.rows.size());
   for (const auto* w : {&ffn.gate, &ffn.up, &ffn.down})
     TROUPE_ASSERT(w->options().mode == s.options.mode &&
                   w->options().isa == s.options.isa);
@@ -109,8 +110,10 @@ void gather(const std::vector<group>& groups, activation_view x, lanes& pool) {
   const auto pieces = cut(groups, gather_rows);
   const auto gather_piece = [&](size_t task, size_t) {
     const auto& [part, range] = pieces[task];
+    const auto& scales = part->work->scales;
     for (size_t row = range.first; row < range.first + range.count; ++row)
-      part->input.set_row(row, x, part->work->rows[row]);
+      part->input.set_row(row, x, part->work->rows[row],
+                          scales.empty() ? 1.0f : scales[row]);
   };
   const size_t pairs = std::accumulate(
     groups.begin(), groups.end(), size_t{0},

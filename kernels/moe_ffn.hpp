@@ -36,6 +36,9 @@ struct expert_rows {
   const expert_ffn* expert = nullptr;
   std::span<const uint32_t> rows;  ///< Row of x, one per pair.
   std::span<const uint32_t> slots; ///< Row of y, one per pair.
+  /// What each pair's row of x is multiplied by, and rounded again, before it
+  /// is computed; empty: 1.
+  std::span<const float> scales = {};
 };
 
 /// Computes all pairs of `work`. x: [tokens, hidden] in the compute type; y:

@@ -83,8 +83,11 @@ packed_rows::packed_rows(std::byte* memory, size_t rows, size_t inputs,
   : data_(memory), rows_(rows), inputs_(inputs), options_(options) {
 }
 
-void packed_rows::set_row(size_t to, activation_view x, size_t from) const {
+void packed_rows::set_row(size_t to, activation_view x, size_t from,
+                          float scale) const {
   TROUPE_ASSERT(to < rows_ && from < x.rows && x.cols == inputs_);
+  if (scale != 1.0f)
+    return set_scaled_row(to, x.row(from), x.type, scale);
   const size_t steps = steps_of(inputs_), padded = steps * step_inputs;
   const auto layout = layout_of(options_);
   if (layout == row_layout::dense_f32) {
@@ -107,6 +110,23 @@ void packed_rows::set_row(size_t to, activation_view x, size_t from) const {
     auto* out = reinterpret_cast<bf16*>(data_) + to * padded;
     std::copy_n(values, inputs_, out);
     std::fill(out + inputs_, out + padded, bf16{});
+  }
+}
+
+/// Few models scale, and only once per pair: piece by piece will do.
+void packed_rows::set_scaled_row(size_t to, const std::byte* row, dtype type,
+                                 float scale) const {
+  for (size_t column = 0; column < inputs_; column += piece) {
+    float values[piece];
+    const size_t count = std::min(piece, inputs_ - column);
+    for (size_t i = 0; i < count; ++i) {
+      const size_t at = column + i;
+      values[i] =
+        scale * (type == dtype::f32
+                   ? reinterpret_cast<const float*>(row)[at]
+                   : to_float(reinterpret_cast<const bf16*>(row)[at]));
+    }
+    set_block(to, column, {values, 1, count, count});
   }
 }
 

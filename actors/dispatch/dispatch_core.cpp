@@ -184,6 +184,8 @@ std::optional<time_point> dispatch_core::next_deadline() const {
 void dispatch_core::send(time_point now, pass_id pass, planned_batch plan,
                          const cluster_snapshot& view, dispatch_effects& out) {
   auto& state = passes_.at(pass);
+  for (size_t i = 0; i < plan.pairs.size(); ++i)
+    plan.pairs[i].input_weight = state.choice->input_weight(plan.positions[i]);
   open_batch batch;
   batch.pass = pass;
   batch.attempt = state.attempts;

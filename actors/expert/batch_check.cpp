@@ -1,6 +1,7 @@
 #include "actors/expert/batch_check.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace troupe {
 
@@ -54,13 +55,19 @@ result<void> check_batch(const expert_batch& x, const batch_limits& limits) {
     return fail(ec::shape_mismatch,
                 "batch {}: {} bytes of rows, expected up to {} rows of {}",
                 header.batch, x.rows.size(), header.rows, row_bytes);
-  for (auto& pair : x.pairs.as<expert_pair>())
+  for (auto& pair : x.pairs.as<expert_pair>()) {
     if (pair.row >= header.rows || pair.expert.value >= limits.experts)
       return fail(ec::invalid_argument,
                   "batch {}: pair of row {} and expert {}, expected rows below "
                   "{} and experts below {}",
                   header.batch, pair.row, pair.expert.value, header.rows,
                   limits.experts);
+    if (!std::isfinite(pair.input_weight))
+      return fail(ec::invalid_argument,
+                  "batch {}: the pair of row {} and expert {} has the input "
+                  "weight {}, expected a finite one",
+                  header.batch, pair.row, pair.expert.value, pair.input_weight);
+  }
   return {};
 }
 

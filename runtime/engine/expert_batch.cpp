@@ -16,6 +16,7 @@ struct grouped_pairs {
   std::vector<uint32_t> begins; ///< [experts + 1] into the two below
   std::vector<uint32_t> rows;
   std::vector<uint32_t> slots; ///< the pair's index
+  std::vector<float> weights;  ///< of the input
 };
 
 grouped_pairs group(std::span<const expert_pair> pairs) {
@@ -31,10 +32,12 @@ grouped_pairs group(std::span<const expert_pair> pairs) {
   auto next = out.begins;
   out.rows.resize(pairs.size());
   out.slots.resize(pairs.size());
+  out.weights.resize(pairs.size());
   for (uint32_t i = 0; i < pairs.size(); ++i) {
     const auto at = next[pairs[i].expert.value]++;
     out.rows[at] = pairs[i].row;
     out.slots[at] = i;
+    out.weights[at] = pairs[i].input_weight;
   }
   return out;
 }
@@ -56,7 +59,8 @@ void run_expert_batch(kernels::activation_view rows,
     const auto* expert = experts(expert_id{e});
     TROUPE_ASSERT(expert != nullptr);
     work.push_back({expert, std::span{groups.rows}.subspan(begin, count),
-                    std::span{groups.slots}.subspan(begin, count)});
+                    std::span{groups.slots}.subspan(begin, count),
+                    std::span{groups.weights}.subspan(begin, count)});
   }
   if (!work.empty())
     kernels::moe_ffn(work, rows, out, pool);

@@ -15,6 +15,9 @@ namespace troupe {
 struct expert_pair {
   uint32_t row = 0; ///< of the rows buffer
   expert_id expert;
+  /// The row is multiplied by it, and rounded again, before the expert sees it;
+  /// most models have 1.
+  float input_weight = 1.0F;
 };
 
 /// The packed weights of an expert of one layer; never null for an expert that

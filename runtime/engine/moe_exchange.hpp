@@ -20,6 +20,8 @@ struct moe_request {
   hidden_ptr rows;
   /// The router's scores before softmax, from the same rows. [rows, experts]
   std::vector<float> router_logits;
+  /// Added to the scores for the choice only. [experts], or null.
+  std::shared_ptr<const std::vector<float>> selection_bias;
 };
 
 /// The router's choice: pair p = row * top_k + j.
@@ -27,7 +29,14 @@ struct routing {
   uint32_t top_k = 0;
   std::vector<uint32_t> experts; ///< [rows, top_k], best first
   std::vector<float> weights;    ///< [rows, top_k]
+  /// What each pair's row is multiplied by before its expert sees it; empty: 1.
+  /// [rows, top_k]
+  std::vector<float> input_weights;
 
+  /// Of pair `p`.
+  float input_weight(size_t p) const {
+    return input_weights.empty() ? 1.0F : input_weights[p];
+  }
   size_t pairs() const {
     return experts.size();
   }

@@ -2,6 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <functional>
+#include <limits>
 #include <vector>
 
 using namespace troupe;
@@ -62,7 +63,8 @@ BOOST_AUTO_TEST_CASE(a_batch_that_lies_in_any_field_is_refused) {
     std::function<void(expert_batch&)> breaks;
   };
   std::vector<row> table{
-    {ec::protocol_mismatch, [](auto& x) { x.header.format = 2; }},
+    {ec::protocol_mismatch,
+     [](auto& x) { x.header.format = batch_format + 1; }},
     {ec::invalid_argument, [](auto& x) { x.header.node_incarnation = 8; }},
     {ec::invalid_argument, [](auto& x) { x.header.layer = 2; }},
     {ec::invalid_argument, [](auto& x) { x.header.layer = UINT32_MAX; }},
@@ -76,7 +78,7 @@ BOOST_AUTO_TEST_CASE(a_batch_that_lies_in_any_field_is_refused) {
     {ec::shape_mismatch, [](auto& x) { x.header.row_type = 255; }},
     {ec::shape_mismatch, [](auto& x) { x.header.reply_type = 9; }},
     {ec::shape_mismatch, [](auto& x) { x.pairs = {}; }},
-    {ec::shape_mismatch, [](auto& x) { x.pairs = x.pairs.slice(0, 23); }},
+    {ec::shape_mismatch, [](auto& x) { x.pairs = x.pairs.slice(0, 35); }},
     {ec::shape_mismatch, [](auto& x) { x.rows = {}; }},
     {ec::shape_mismatch, [](auto& x) { x.rows = x.rows.slice(0, 31); }},
     {ec::shape_mismatch, [](auto& x) { x.header.rows = 1; }},
@@ -87,6 +89,14 @@ BOOST_AUTO_TEST_CASE(a_batch_that_lies_in_any_field_is_refused) {
     {ec::invalid_argument,
      [](auto& x) {
        set_pair(x, {0, expert_id{4}});
+     }},
+    {ec::invalid_argument,
+     [](auto& x) {
+       set_pair(x, {0, expert_id{0}, std::numeric_limits<float>::infinity()});
+     }},
+    {ec::invalid_argument,
+     [](auto& x) {
+       set_pair(x, {0, expert_id{0}, std::numeric_limits<float>::quiet_NaN()});
      }},
     {ec::protocol_mismatch,
      [](auto& x) {
