@@ -21,7 +21,8 @@ result<void> backbone_state::init(self_ptr self, backbone_services services) {
   if (!cache)
     return tl::unexpected(std::move(cache.error()));
   blocks_ =
-    std::make_unique<block_manager>(cache->blocks(), cache->block_tokens());
+    std::make_unique<block_manager>(cache->blocks(), cache->block_tokens(),
+                                    state_slots{cache->states().sequences()});
   runner_ = std::make_shared<pass_runner>(services_.weights, std::move(*cache),
                                           *services_.lanes,
                                           services_.schedule.max_batch_rows);

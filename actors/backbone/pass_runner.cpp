@@ -37,12 +37,15 @@ bool pass_runner::post(std::shared_ptr<const pass_work> work,
   auto self = shared_from_this();
   return lanes_.post([self, work = std::move(work), to, step] {
     auto end = std::make_shared<segment_end>();
+    std::lock_guard guard{self->busy_};
     try {
       *end = self->finish(*work, step(self->pass_));
     } catch (const std::exception& x) {
       end->failure = error{ec::internal, x.what()};
     }
     send_from_outside(to, segment_done{work->rows.pass, std::move(end)});
+    if (self->pass_.waiting())
+      self->pass_.run_ahead();
   });
 }
 

@@ -12,6 +12,7 @@
 #include <caf/actor_control_block.hpp>
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 namespace troupe {
@@ -49,12 +50,15 @@ public:
   }
 
 private:
+  /// One job on the lanes: waits for the one before, runs `step`, answers.
   template <class Step>
   bool post(std::shared_ptr<const pass_work> work,
             const caf::strong_actor_ptr& to, Step step);
   segment_end finish(const pass_work& work, forward_pass::output output);
 
   kernels::lanes& lanes_;
+  /// The experts may answer while the job before still works ahead.
+  std::mutex busy_;
   kv_cache cache_;
   forward_pass pass_;
   sampler sampler_;

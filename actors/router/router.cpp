@@ -18,7 +18,7 @@ void report_failure(caf::scheduled_actor* self, const actor_directory& known,
 } // namespace
 
 result<routing> router_state::choose(const moe_request& x) {
-  return route(services.config, x.router_logits, lanes, services.score_bias);
+  return route(services.config, x, lanes, services.score_bias);
 }
 
 router_actor::behavior_type

@@ -113,6 +113,9 @@ uint64_t automatic_cache_bytes(const head_options& x) {
   auto token_bytes = x.cache.type == kernels::dtype::f32 ? facts.kv_bytes_f32
                                                          : facts.kv_bytes_bf16;
   auto wanted = sequences * x.model->config.max_positions * token_bytes;
+  // States get half of the cache at most: room for those who run at once.
+  wanted +=
+    2 * x.cache.sequences_max * state_layout{x.model->config}.sequence_bytes();
   auto free_pages = sysconf(_SC_AVPHYS_PAGES);
   auto page = sysconf(_SC_PAGESIZE);
   auto free_bytes =

@@ -6,6 +6,7 @@
 #include "runtime/ids.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace troupe {
@@ -36,6 +37,10 @@ struct batch_slot {
   slot_phase phase = slot_phase::decode;
   uint32_t rows = 0;
   std::vector<uint32_t> blocks; ///< KV block ids, by position / block_tokens
+  /// Tokens of the request's prompt: some RoPE goes by it.
+  uint32_t prompt_tokens = 0;
+  /// Place in the state arena; models with recurrent layers.
+  std::optional<uint32_t> state;
 };
 
 /// Rows of one slot are consecutive and ascend in position; the KV cache

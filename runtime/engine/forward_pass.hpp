@@ -64,6 +64,11 @@ public:
   /// within their slot's blocks.
   output start(const batch& x);
 
+  /// Work that needs no answer of the experts (shared experts), done while one
+  /// is waited for; `resume` does it if nobody asked. Same bits.
+  /// @pre waiting()
+  void run_ahead();
+
   /// Adds the experts' outputs, weighted and summed in k order, and goes on.
   /// @pre The last output was a `moe_request` and `y` answers it: same pass and
   /// layer, rows * top_k pairs, vectors of [H] in bf16 or f32.

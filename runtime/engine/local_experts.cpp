@@ -8,32 +8,51 @@
 
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace troupe {
 
-result<routing> route(const router_config& config,
-                      std::span<const float> logits, kernels::lanes& pool,
-                      std::span<const float> logit_bias) {
+namespace {
+
+kernels::router_options options_of(const router_config& x) {
+  kernels::router_options out;
+  out.top_k = x.top_k;
+  out.score = x.score;
+  out.normalize = x.normalize;
+  out.epsilon = static_cast<float>(x.epsilon);
+  out.epsilon_use = x.epsilon_use;
+  out.scale = static_cast<float>(x.scale);
+  out.groups = x.groups;
+  out.jitter = static_cast<float>(x.jitter);
+  return out;
+}
+
+} // namespace
+
+result<routing> route(const router_config& config, const moe_request& x,
+                      kernels::lanes& pool, std::span<const float> logit_bias) {
   const size_t experts = config.num_experts;
-  const size_t rows = logits.size() / experts;
+  const size_t rows = x.router_logits.size() / experts;
   const size_t k = config.top_k;
-  TROUPE_ASSERT(rows * experts == logits.size());
+  TROUPE_ASSERT(rows * experts == x.router_logits.size());
   routing out;
   out.top_k = config.top_k;
   out.experts.resize(rows * k);
   out.weights.resize(rows * k);
-  kernels::router_options options;
-  options.top_k = k;
-  options.score = config.score;
-  options.normalize = config.normalize;
+  auto options = options_of(config);
   options.logit_bias = logit_bias;
-  kernels::route(options, {logits.data(), rows, experts, experts},
+  if (x.selection_bias)
+    options.selection_bias = *x.selection_bias;
+  kernels::route(options, {x.router_logits.data(), rows, experts, experts},
                  {out.experts.data(), rows, k, k},
                  {out.weights.data(), rows, k, k}, pool);
   for (size_t i = 0; i < out.weights.size(); ++i)
     if (!std::isfinite(out.weights[i]))
       return fail(ec::not_finite,
                   "router: row {} has a score that is not finite", i / k);
+  if (config.scales_input)
+    out.input_weights =
+      std::exchange(out.weights, std::vector<float>(rows * k, 1.0F));
   return out;
 }
 
@@ -63,7 +82,8 @@ moe_response local_experts::run(const moe_request& x, routing choice,
   TROUPE_ASSERT(choice.pairs() == x.rows->rows * choice.top_k);
   std::vector<expert_pair> pairs(choice.pairs());
   for (uint32_t p = 0; p < pairs.size(); ++p)
-    pairs[p] = {p / choice.top_k, expert_id{choice.experts[p]}};
+    pairs[p] = {p / choice.top_k, expert_id{choice.experts[p]},
+                choice.input_weight(p)};
   auto out = replies_.take(pairs.size(), x.rows->cols, reply);
   run_expert_batch(
     x.rows->view(), pairs, [&](expert_id e) { return experts->find(e); },

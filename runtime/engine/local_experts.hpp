@@ -13,12 +13,11 @@
 
 namespace troupe {
 
-/// Chooses each row's experts by the model's rule. `logits` [rows, experts];
-/// `logit_bias` (per expert, or empty) skews the load on purpose. For few rows
-/// a pool without lanes (`count = 0`) will do. Errors: not_finite, naming the
-/// row.
-result<routing> route(const router_config& config,
-                      std::span<const float> logits, kernels::lanes& pool,
+/// Chooses each row's experts by the model's rule. `logit_bias` (per expert, or
+/// empty) skews the load on purpose. For few rows a pool without lanes (`count
+/// = 0`) will do. Errors: not_finite, naming the row.
+result<routing> route(const router_config& config, const moe_request& x,
+                      kernels::lanes& pool,
                       std::span<const float> logit_bias = {});
 
 /// Immutable once loaded; shared.

@@ -38,8 +38,7 @@ result<pass_output> run_pass(forward_pass& pass, const batch& x,
                              const local_model& model, kernels::lanes& pool) {
   auto step = pass.start(x);
   while (auto* request = std::get_if<moe_request>(&step)) {
-    auto choice =
-      route(model.backbone->config.router, request->router_logits, pool);
+    auto choice = route(model.backbone->config.router, *request, pool);
     if (!choice)
       return wrap(fmt::format("layer {}", request->layer.value),
                   choice.error());
@@ -100,7 +99,8 @@ result<local_generator> local_generator::make(local_model model,
 
 result<std::vector<generated_text>>
 local_generator::generate(std::span<const generation_request> requests) {
-  block_manager blocks{cache_->blocks(), kv_cache::block_tokens()};
+  block_manager blocks{cache_->blocks(), kv_cache::block_tokens(),
+                       state_slots{cache_->states().sequences()}};
   scheduler state{schedule_, blocks};
   std::vector<generated_text> out(requests.size());
   for (size_t i = 0; i < requests.size(); ++i)

@@ -231,7 +231,9 @@ void scheduler::append_rows(batch& out, sequence& x, uint32_t rows) {
   out.slots.push_back({x.id,
                        phase_of(x),
                        rows,
-                       {x.blocks.ids.begin(), x.blocks.ids.begin() + blocks}});
+                       {x.blocks.ids.begin(), x.blocks.ids.begin() + blocks},
+                       x.prompt_tokens,
+                       x.blocks.state});
   for (uint32_t p = x.computed; p < end; ++p) {
     const bool last = p + 1 == x.tokens.size();
     out.rows.push_back(

@@ -25,8 +25,10 @@ result<void> check(std::span<const token_id> ids, const model_config& config) {
 
 batch chunk_of(std::span<const token_id> ids, uint32_t first, uint32_t count,
                const std::vector<uint32_t>& blocks) {
-  batch out{
-    pass_id{first}, {{sequence_id{0}, slot_phase::prefill, count, blocks}}, {}};
+  batch out{pass_id{first},
+            {{sequence_id{0}, slot_phase::prefill, count, blocks,
+              static_cast<uint32_t>(ids.size()), 0U}},
+            {}};
   for (uint32_t p = first; p < first + count; ++p)
     out.rows.push_back({ids[p], p, 0, row_output::logits});
   return out;
@@ -42,11 +44,9 @@ result<void> run_sequence(std::span<const token_id> ids,
   if (auto ok = check(ids, config); !ok)
     return ok;
   const auto type = row_type(model.backbone->options.mode);
-  const auto block_bytes = kv_cache::block_bytes(config, type);
-  const auto blocks_needed =
-    (ids.size() + kv_cache::block_tokens() - 1) / kv_cache::block_tokens();
   auto cache =
-    kv_cache::make(config, {blocks_needed * block_bytes, ids.size(), type});
+    kv_cache::make(config, {kv_cache::bytes_for(config, type, ids.size()),
+                            ids.size(), type, 1});
   if (!cache)
     return tl::unexpected{cache.error()};
   std::vector<uint32_t> blocks(cache->blocks());

@@ -41,6 +41,27 @@ BOOST_AUTO_TEST_CASE(an_empty_wish_takes_no_block) {
   BOOST_TEST(blocks.blocks_for(~0u) == (1u << 28));
 }
 
+BOOST_AUTO_TEST_CASE(each_table_has_one_state_while_it_has_blocks) {
+  block_manager blocks{8, 16, {.count = 2}};
+  block_table a;
+  block_table b;
+  block_table c;
+  BOOST_TEST(blocks.allocate(a, 1));
+  BOOST_TEST(blocks.allocate(a, 40));
+  BOOST_TEST(blocks.allocate(b, 1));
+  BOOST_TEST(blocks.states_free() == 0U);
+  BOOST_TEST((a.state.has_value() && b.state.has_value()));
+  BOOST_TEST(*a.state != *b.state);
+  const auto before = blocks.blocks_free();
+  BOOST_TEST(!blocks.allocate(c, 1));
+  BOOST_TEST((c.ids.empty() && !c.state.has_value()));
+  BOOST_TEST(blocks.blocks_free() == before);
+  blocks.deallocate(a);
+  BOOST_TEST(!a.state.has_value());
+  BOOST_TEST(blocks.allocate(c, 1));
+  BOOST_TEST(c.state.has_value());
+}
+
 BOOST_AUTO_TEST_CASE(random_use_never_shares_or_leaks_a_block) {
   const auto seed = std::random_device{}();
   BOOST_TEST_MESSAGE("seed " << seed);

@@ -51,9 +51,62 @@ bool same_row(const hidden_rows& a, size_t i, const hidden_rows& b, size_t j) {
   return std::memcmp(a.row(i), b.row(j), a.row_bytes()) == 0;
 }
 
+moe_request asking(std::vector<float> logits) {
+  moe_request out;
+  out.router_logits = std::move(logits);
+  return out;
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(expert_batches)
+
+BOOST_FIXTURE_TEST_CASE(an_input_weight_scales_and_rounds_the_row, fixture) {
+  const auto rows = random_rows(3);
+  auto scaled = random_rows(3);
+  for (size_t r = 0; r < 3; ++r)
+    for (size_t i = 0; i < rows.cols; ++i) {
+      const auto* from = reinterpret_cast<const kernels::bf16*>(rows.row(r));
+      auto* to = reinterpret_cast<kernels::bf16*>(scaled.row(r));
+      to[i] = kernels::to_bf16(0.3F * kernels::to_float(from[i]));
+    }
+  std::vector<expert_pair> pairs{
+    {2, expert_id{3}, 0.3F}, {0, expert_id{3}}, {1, expert_id{5}, 0.3F}};
+  const std::vector<expert_pair> plain{
+    {2, expert_id{3}}, {0, expert_id{3}}, {1, expert_id{5}}};
+  const auto found = run(rows, pairs, dtype::f32);
+  const auto expected = run(scaled, plain, dtype::f32);
+  BOOST_TEST(same_row(found, 0, expected, 0));
+  BOOST_TEST(same_row(found, 2, expected, 2));
+  BOOST_TEST(same_row(found, 1, run(rows, plain, dtype::f32), 1));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_selection_bias_moves_the_choice_alone, fixture) {
+  auto config = model.backbone->config.router;
+  config.normalize = kernels::router_normalize::no;
+  std::vector<float> logits(config.num_experts, 0.0F);
+  auto x = asking(logits);
+  const auto plain = route(config, x, pool);
+  std::vector<float> bias(config.num_experts, 0.0F);
+  bias.back() = 4.0F;
+  x.selection_bias = std::make_shared<const std::vector<float>>(bias);
+  const auto out = route(config, x, pool);
+  BOOST_TEST_REQUIRE((out.has_value() && plain.has_value()));
+  BOOST_TEST(out->experts.front() == config.num_experts - 1);
+  BOOST_TEST(out->weights.front() == plain->weights.front());
+}
+
+BOOST_FIXTURE_TEST_CASE(weights_of_the_input_leave_the_sum_alone, fixture) {
+  auto config = model.backbone->config.router;
+  config.scales_input = true;
+  std::vector<float> logits(2 * config.num_experts, 0.5F);
+  const auto out = route(config, asking(logits), pool);
+  BOOST_TEST_REQUIRE(out.has_value());
+  BOOST_TEST_REQUIRE(out->input_weights.size() == out->pairs());
+  BOOST_TEST(out->input_weight(0) < 1.0F);
+  for (auto w : out->weights)
+    BOOST_TEST(w == 1.0F);
+}
 
 BOOST_FIXTURE_TEST_CASE(a_pair_has_the_same_bits_in_any_company, fixture) {
   const auto rows = random_rows(9);
@@ -90,7 +143,7 @@ BOOST_FIXTURE_TEST_CASE(router_weights_add_up_and_ids_differ, fixture) {
   std::normal_distribution<float> value;
   for (auto& x : logits)
     x = value(random);
-  const auto out = route(config, logits, pool);
+  const auto out = route(config, asking(logits), pool);
   BOOST_TEST_REQUIRE(out.has_value());
   BOOST_TEST_REQUIRE(out->pairs() == 5 * config.top_k);
   for (size_t r = 0; r < 5; ++r) {
@@ -112,7 +165,7 @@ BOOST_FIXTURE_TEST_CASE(a_router_bias_draws_rows_to_an_expert, fixture) {
   const std::vector<float> logits(3 * config.num_experts, 0.0F);
   std::vector<float> bias(config.num_experts, 0.0F);
   bias[11] = 4.0F;
-  const auto out = route(config, logits, pool, bias);
+  const auto out = route(config, asking(logits), pool, bias);
   BOOST_TEST_REQUIRE(out.has_value());
   for (size_t r = 0; r < 3; ++r)
     BOOST_TEST(out->experts[r * config.top_k] == 11u);
@@ -122,7 +175,7 @@ BOOST_FIXTURE_TEST_CASE(a_router_score_that_is_no_number_is_an_error, fixture) {
   const auto& config = model.backbone->config.router;
   std::vector<float> logits(2 * config.num_experts, 0.0F);
   logits[config.num_experts] = std::numeric_limits<float>::quiet_NaN();
-  const auto out = route(config, logits, pool);
+  const auto out = route(config, asking(logits), pool);
   BOOST_TEST_REQUIRE(!out.has_value());
   BOOST_TEST((out.error().code == ec::not_finite));
   BOOST_TEST(out.error().message.find("row 1") != std::string::npos);

@@ -3,9 +3,11 @@
 
 #include "runtime/model/safetensors.hpp"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <map>
 
@@ -25,9 +27,8 @@ std::vector<T> read(const safetensors_file& file, const std::string& name) {
 
 } // namespace
 
-reference load_reference(int prompt) {
-  auto file =
-    safetensors_file::open(std::string{model_folder} + "/expected.safetensors");
+reference load_reference(int prompt, const std::string& folder) {
+  auto file = safetensors_file::open(folder + "/expected.safetensors");
   BOOST_TEST_REQUIRE(file.has_value());
   const auto prefix = fmt::format("prompt{}.", prompt);
   reference out;
@@ -41,7 +42,16 @@ reference load_reference(int prompt) {
   return out;
 }
 
-local_model load(const char* folder, kernels::numeric_mode mode) {
+std::vector<std::string> model_folders() {
+  std::vector<std::string> out;
+  for (const auto& x :
+       std::filesystem::directory_iterator{"tests/golden/models"})
+    out.push_back(x.path().string());
+  std::ranges::sort(out);
+  return out;
+}
+
+local_model load(const std::string& folder, kernels::numeric_mode mode) {
   static std::map<std::pair<std::string, kernels::numeric_mode>, local_model>
     loaded;
   auto& out = loaded[{folder, mode}];

@@ -23,10 +23,13 @@ struct reference {
 };
 
 /// Prompt 0, 1 or 2. Fails the test when the file is not as expected.
-reference load_reference(int prompt);
+reference load_reference(int prompt, const std::string& folder = model_folder);
+
+/// The folders of tests/golden/models, in alphabetical order.
+std::vector<std::string> model_folders();
 
 /// Opens and loads a model; fails the test on error. Loaded once per mode.
-local_model load(const char* folder, kernels::numeric_mode mode);
+local_model load(const std::string& folder, kernels::numeric_mode mode);
 
 /// The largest |a - b|; infinite when the lengths differ.
 double distance(const std::vector<float>& a, const std::vector<float>& b);

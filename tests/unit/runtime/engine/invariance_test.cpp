@@ -162,7 +162,8 @@ BOOST_AUTO_TEST_CASE(a_pass_that_was_given_up_leaves_no_trace) {
     kv_cache::make(config, {uint64_t{64} << 20, 256, kernels::dtype::bf16});
   BOOST_TEST_REQUIRE(cache.has_value());
   forward_pass pass{model.backbone, *cache, pool, {}};
-  batch x{pass_id{1}, {{sequence_id{1}, slot_phase::prefill, 3, {0}}}, {}};
+  batch x{
+    pass_id{1}, {{sequence_id{1}, slot_phase::prefill, 3, {0}, 3, {}}}, {}};
   for (uint32_t p = 0; p < 3; ++p)
     x.rows.push_back({static_cast<token_id>(p + 40), p, 0, row_output::logits});
   const auto first = run_pass(pass, x, model, pool);
@@ -183,7 +184,8 @@ BOOST_AUTO_TEST_CASE(rows_without_wish_for_logits_cost_no_output_head) {
                               {uint64_t{64} << 20, 256, kernels::dtype::bf16});
   BOOST_TEST_REQUIRE(cache.has_value());
   forward_pass pass{model.backbone, *cache, pool, {}};
-  batch x{pass_id{1}, {{sequence_id{1}, slot_phase::prefill, 3, {0}}}, {}};
+  batch x{
+    pass_id{1}, {{sequence_id{1}, slot_phase::prefill, 3, {0}, 3, {}}}, {}};
   for (uint32_t p = 0; p < 3; ++p)
     x.rows.push_back({static_cast<token_id>(p + 40), p, 0, row_output::none});
   auto out = run_pass(pass, x, model, pool);

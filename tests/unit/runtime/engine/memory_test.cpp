@@ -71,6 +71,48 @@ BOOST_AUTO_TEST_CASE(blocks_and_layers_do_not_overlap) {
   BOOST_TEST(cache->block(1) - cache->block(0) == static_cast<long>(3 * layer));
 }
 
+BOOST_AUTO_TEST_CASE(only_layers_with_attention_take_room_in_a_block) {
+  auto config = config_of();
+  config.layers[1].mixer = mixer_kind::short_conv;
+  config.short_conv.kernel = 3;
+  BOOST_TEST(kv_cache::block_bytes(config, dtype::bf16) ==
+             2u * 2 * 32 * 2 * 64 * 2);
+  auto cache = kv_cache::make(config, {uint64_t{1} << 20, 0, dtype::bf16, 3});
+  BOOST_TEST_REQUIRE(cache.has_value());
+  BOOST_TEST(cache->layer_offset(2) == cache->layout().block_bytes());
+  BOOST_TEST(cache->states().sequences() == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(latent_attention_stores_one_vector_a_token) {
+  auto config = config_of();
+  for (auto& layer : config.layers)
+    layer.mixer = mixer_kind::mla;
+  config.mla.kv_lora_rank = 48;
+  config.mla.rope_dim = 16;
+  BOOST_TEST(kv_cache::block_bytes(config, dtype::bf16) == 3u * 64 * 64 * 2);
+}
+
+BOOST_AUTO_TEST_CASE(states_take_half_of_the_cache_at_most) {
+  auto config = config_of();
+  config.layers[0].mixer = mixer_kind::gated_delta;
+  config.gated_delta = {.kernel = 4,
+                        .key_heads = 2,
+                        .value_heads = 4,
+                        .key_dim = 16,
+                        .value_dim = 16};
+  const auto state = state_layout{config}.sequence_bytes();
+  auto cache = kv_cache::make(config, {20 * state, 0, dtype::bf16, 64});
+  BOOST_TEST_REQUIRE(cache.has_value());
+  BOOST_TEST(cache->states().sequences() == 10U);
+  BOOST_TEST(cache->size_bytes() <= 20 * state);
+  const auto one = kv_cache::make(
+    config, {kv_cache::bytes_for(config, dtype::bf16, 70), 70, dtype::bf16, 1});
+  BOOST_TEST_REQUIRE(one.has_value());
+  BOOST_TEST(one->blocks() == 2U);
+  BOOST_TEST(one->states().sequences() == 1U);
+  BOOST_TEST(!kv_cache::make(config, {state, 0, dtype::bf16, 1}).has_value());
+}
+
 BOOST_AUTO_TEST_CASE(rows_nobody_holds_are_used_again) {
   row_pool pool{1 << 20};
   auto first = pool.take(4, 100, dtype::f32);
