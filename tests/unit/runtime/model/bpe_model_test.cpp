@@ -110,6 +110,24 @@ BOOST_AUTO_TEST_CASE(a_missing_byte_becomes_the_unknown_token) {
   BOOST_TEST((found == std::vector<token_id>{0, 1, 1, 0}));
 }
 
+BOOST_AUTO_TEST_CASE(a_text_is_cut_before_marks_only_if_no_token_crosses) {
+  json x = {{"vocab", {{"a", 0}, {"_", 1}, {"_a", 2}, {"__", 3}}},
+            {"merges", json::array({"_ a", "_ _"})}};
+  auto cuts = [&] {
+    vocabulary vocab;
+    auto model = bpe_model::from_json(x, alphabet::characters, vocab);
+    BOOST_REQUIRE(model.has_value());
+    return model->cuts_before("_", vocab);
+  };
+  BOOST_TEST(cuts());
+  x["ignore_merges"] = true; // a whole text may be a token
+  BOOST_TEST(!cuts());
+  x["ignore_merges"] = false;
+  x["vocab"]["a_"] = 4;
+  x["merges"].push_back("a _");
+  BOOST_TEST(!cuts());
+}
+
 BOOST_AUTO_TEST_CASE(the_byte_alphabet_is_one_to_one) {
   std::string all;
   for (unsigned byte = 0; byte < 256; ++byte)

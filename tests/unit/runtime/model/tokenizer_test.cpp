@@ -182,6 +182,14 @@ BOOST_AUTO_TEST_CASE(a_long_word_takes_no_quadratic_time) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_word_beyond_the_limit_is_refused) {
+  auto tokens = test::tokenizer_with(json::object(), "fallback.json");
+  auto found = tokens.encode(std::string((1u << 24) + 1, 'a'));
+  BOOST_REQUIRE(!found.has_value());
+  BOOST_TEST((found.error().code == ec::invalid_argument));
+  BOOST_TEST(found.error().message.find("white space") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(a_text_beyond_the_limit_is_refused) {
   auto tokens = test::demo_tokenizer();
   auto found = tokens.encode(std::string(tokenizer::text_bytes_max + 1, 'a'));
