@@ -3,6 +3,7 @@
 // collected in `keys`, and where there are some the recipe is not used.
 #pragma once
 
+#include "kernels/short_conv.hpp"
 #include "runtime/model/config_keys.hpp"
 #include "runtime/model/model_config.hpp"
 #include "runtime/model/model_family.hpp"
@@ -20,7 +21,9 @@ inline constexpr uint32_t head_dim_max = 4096;
 inline constexpr uint32_t experts_max = 65536;
 inline constexpr uint32_t vocab_max = 1u << 24;
 inline constexpr uint32_t positions_max = 1u << 28;
-inline constexpr uint32_t taps_max = 64; ///< Of a convolution.
+inline constexpr uint32_t taps_max = kernels::conv_taps_max;
+/// Angles of later positions are not exact: no sequence gets that long.
+inline constexpr uint32_t positions_exact = 1u << 21;
 
 /// Sizes and factors of the whole model.
 void read_model_sizes(config_keys& keys, model_config& x);

@@ -97,6 +97,8 @@ result<model_config> parse_model_config(std::string_view text,
   read_weight_format(keys, x);
   refuse_unsupported(keys, *family);
   read_layers(keys, *family, x);
+  // Only now: scaling is by what the checkpoint promises.
+  x.max_positions = std::min(x.max_positions, positions_exact);
   if (auto finished = keys.finish(); !finished)
     return tl::unexpected(std::move(finished).error());
   return x;

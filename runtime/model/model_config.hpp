@@ -206,7 +206,7 @@ struct model_config {
   uint32_t hidden_size = 0;
   uint32_t num_layers = 0;
   uint32_t vocab_size = 0;
-  uint32_t max_positions = 0;
+  uint32_t max_positions = 0;   ///< Of a sequence.
   bool tied_embeddings = false; ///< The output head is the embedding.
   norm_config norm;
   /// Norms after the mixer and after the feed-forward too, before each sum.

@@ -196,6 +196,12 @@ BOOST_AUTO_TEST_CASE(scaling_by_a_constant_is_another_theta) {
              std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(sequences_end_where_angles_are_no_longer_exact) {
+  auto x = good({"llama4_text", "\"max_position_embeddings\": 512",
+                 "\"max_position_embeddings\": 10485760"});
+  BOOST_TEST(x.max_positions == 1u << 21);
+}
+
 BOOST_AUTO_TEST_CASE(factors_of_the_width_are_resolved) {
   auto x = good({"afmoe", "\"mup_enabled\": false", "\"mup_enabled\": true"});
   BOOST_TEST(x.embedding_multiplier == 8.0); // sqrt(64)
@@ -269,6 +275,8 @@ BOOST_AUTO_TEST_CASE(settings_that_are_not_built_are_refused_by_name) {
     {{"qwen3_next", "\"linear_num_value_heads\": 4",
       "\"linear_num_value_heads\": 3"},
      "linear_num_value_heads: expected a multiple of the 2"},
+    {{"lfm2_moe", "\"conv_L_cache\": 3", "\"conv_L_cache\": 99"},
+     "conv_L_cache: expected a whole number from 1 to 16"},
     {{"granitemoe", "\"logits_scaling\": 6.0", "\"logits_scaling\": 0"},
      "logits_scaling"},
   };
