@@ -1,9 +1,10 @@
 #include "tests/unit/runtime/model/fixture_models.hpp"
 
+#include "runtime/model/checkpoint.hpp"
+
 #include <algorithm>
 #include <filesystem>
 #include <fmt/ranges.h>
-#include <sstream>
 #include <stdexcept>
 
 namespace troupe::test {
@@ -12,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string root = "tests/fixtures/models";
+const std::string root = "tests/golden/models";
 
 uint64_t element_bytes(const std::string& dtype) {
   if (dtype == "F32")
@@ -40,15 +41,14 @@ std::string fixture_config(const std::string& name) {
 }
 
 std::vector<fixture_tensor> fixture_tensors(const std::string& name) {
-  std::istringstream lines{read_all(fixture_folder(name) + "/tensors.txt")};
+  auto files = checkpoint::open(fixture_folder(name));
+  if (!files)
+    throw std::runtime_error(files.error().message);
   std::vector<fixture_tensor> out;
-  std::string sizes;
-  for (fixture_tensor x; lines >> x.name >> x.dtype >> sizes;) {
-    x.shape.clear();
-    std::istringstream parts{sizes};
-    for (std::string part; std::getline(parts, part, 'x');)
-      x.shape.push_back(std::stoull(part));
-    out.push_back(x);
+  for (auto& tensor : files->names()) {
+    auto* info = files->find(tensor);
+    out.push_back(
+      {tensor, std::string{kernels::to_string(info->dtype)}, info->shape});
   }
   return out;
 }
@@ -56,7 +56,7 @@ std::vector<fixture_tensor> fixture_tensors(const std::string& name) {
 std::vector<std::string> bound_fixtures() {
   std::vector<std::string> out;
   for (auto& x : fs::directory_iterator{root})
-    if (fs::exists(x.path() / "tensors.txt"))
+    if (fs::exists(x.path() / "model.safetensors"))
       out.push_back(x.path().filename().string());
   std::sort(out.begin(), out.end());
   return out;

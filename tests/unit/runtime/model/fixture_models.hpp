@@ -1,4 +1,4 @@
-// The checkpoints of tests/fixtures/models: config.json and the list of their
+// The checkpoints of tests/golden/models: config.json and the list of their
 // tensors. Files of that shape are made of them, with any values.
 #pragma once
 
@@ -25,10 +25,10 @@ std::string fixture_folder(const std::string& name);
 /// config.json of a fixture.
 std::string fixture_config(const std::string& name);
 
-/// The tensors of a fixture; those with a tensors.txt only.
+/// The tensors of a fixture. Throws if they cannot be read.
 std::vector<fixture_tensor> fixture_tensors(const std::string& name);
 
-/// Fixtures that have a list of tensors.
+/// Fixtures whose tensors are in one file.
 std::vector<std::string> bound_fixtures();
 
 /// Byte `i` of a tensor.
