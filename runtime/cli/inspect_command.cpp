@@ -110,6 +110,7 @@ void print_json(const inspection& x, const inspect_arguments& arguments) {
              {"experts_bytes", x.needs.experts_bytes()},
              {"alone_bytes", x.needs.backbone_bytes + x.needs.experts_bytes()},
              {"kv_bytes_per_token", x.needs.kv_bytes_per_token},
+             {"state_bytes_per_sequence", x.needs.state_bytes_per_sequence},
              {"weight_bytes_read_per_token", x.token_bytes}}},
            {"cluster", nodes_json(x, arguments.nodes)},
            {"tensors", tensors_json(model)},
@@ -149,6 +150,9 @@ void print_memory(const inspection& x, const inspect_arguments& arguments) {
     bytes_text(needs.kv_bytes_per_token).c_str(),
     bytes_text(needs.kv_bytes_per_token * context).c_str(), context,
     bytes_text(x.token_bytes).c_str());
+  if (needs.state_bytes_per_sequence > 0)
+    std::printf("  recurrent state       %s per sequence\n",
+                bytes_text(needs.state_bytes_per_sequence).c_str());
   for (auto n : arguments.nodes) {
     auto wire = wire_bytes_per_token(x.model->config, n, x.compute.mode);
     std::printf(

@@ -5,6 +5,7 @@
 #include "runtime/engine/kv_cache.hpp"
 #include "runtime/engine/layer_experts.hpp"
 #include "runtime/engine/moe_exchange.hpp"
+#include "runtime/engine/recurrent_state.hpp"
 
 #include <algorithm>
 
@@ -151,6 +152,7 @@ memory_needs memory_needs_of(const opened_model& model,
   out.kv_bytes_per_token =
     kv_cache::block_bytes(config, row_type(options.mode)) /
     kv_cache::block_tokens();
+  out.state_bytes_per_sequence = state_layout{config}.sequence_bytes();
   return out;
 }
 

@@ -14,6 +14,7 @@ struct memory_needs {
   uint64_t expert_bytes = 0;   ///< Of one expert.
   uint64_t experts = 0;        ///< Of all MoE layers.
   uint64_t kv_bytes_per_token = 0;
+  uint64_t state_bytes_per_sequence = 0; ///< Of recurrent layers.
 
   uint64_t experts_bytes() const {
     return expert_bytes * experts;

@@ -32,6 +32,20 @@ BOOST_AUTO_TEST_CASE(a_token_reads_all_but_the_embedding_and_idle_experts) {
              needs.backbone_bytes - 4096u * 256 * 2 + 24 * needs.expert_bytes);
 }
 
+BOOST_AUTO_TEST_CASE(recurrent_layers_need_memory_for_each_sequence) {
+  const kernels::compute_options options{kernels::best_isa(),
+                                         numeric_mode::bf16};
+  auto attentive = open_model(golden::model_folder);
+  BOOST_TEST_REQUIRE(attentive.has_value());
+  BOOST_TEST(memory_needs_of(**attentive, options).state_bytes_per_sequence ==
+             0u);
+  auto convolving = open_model("tests/golden/models/lfm2_moe");
+  BOOST_TEST_REQUIRE(convolving.has_value());
+  // Two copies of two layers with two earlier inputs of 64 channels in f32.
+  BOOST_TEST(memory_needs_of(**convolving, options).state_bytes_per_sequence ==
+             2u * 2 * 2 * 64 * 4);
+}
+
 BOOST_AUTO_TEST_CASE(a_row_goes_to_each_node_once_and_comes_back_per_pair) {
   model_config config;
   config.hidden_size = 2048;
