@@ -46,9 +46,9 @@ result<void> check_factor(const rope_scaling& x) {
 result<void> check_llama3(const rope_scaling& x) {
   if (!positive(x.low_freq_factor))
     return bad("low_freq_factor", x.low_freq_factor, "a number above 0");
-  if (!positive(x.high_freq_factor) || x.high_freq_factor <= x.low_freq_factor)
+  if (!positive(x.high_freq_factor) || x.high_freq_factor < x.low_freq_factor)
     return bad("high_freq_factor", x.high_freq_factor,
-               "a number above low_freq_factor");
+               "a number not below low_freq_factor");
   return {};
 }
 
@@ -96,7 +96,8 @@ double llama3_frequency(const rope_scaling& x, double frequency) {
   if (rotations > x.high_freq_factor)
     return frequency;
   const double scaled = frequency / scale_factor(x);
-  if (rotations < x.low_freq_factor)
+  // With equal factors there is nothing between.
+  if (rotations < x.low_freq_factor || x.high_freq_factor == x.low_freq_factor)
     return scaled;
   const double blend =
     (rotations - x.low_freq_factor) / (x.high_freq_factor - x.low_freq_factor);

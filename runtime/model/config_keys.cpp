@@ -41,6 +41,14 @@ std::string describe_list(const json& x) {
   return x.is_array() ? x.dump().substr(0, list_shown_max) : describe(x);
 }
 
+/// A value written once for each layer, all the same, is that value.
+const json& settled(const json& x) {
+  if (!x.is_array() || x.empty() ||
+      std::any_of(x.begin(), x.end(), [&](auto& y) { return y != x.front(); }))
+    return x;
+  return x.front();
+}
+
 const json* follow(const json& root, std::string_view path) {
   const json* node = &root;
   for (;;) {
@@ -198,7 +206,7 @@ const json* config_keys::find(std::string_view key) {
     if (!first) {
       first = node;
       first_path = path;
-    } else if (*first != *node) {
+    } else if (settled(*first) != settled(*node)) {
       refuse(ec::invalid_argument, first_path,
              fmt::format("is {}, but {}, which means the same, is {}",
                          describe(*first), path, describe(*node)));
@@ -236,18 +244,14 @@ std::optional<json> config_keys::value_of(std::string_view key) {
       return std::nullopt;
     return as_json(x->second);
   }
-  if (!node->is_array() || node->empty())
-    return *node;
-  // Some exporters write a value of all layers once for each.
-  if (std::any_of(node->begin(), node->end(),
-                  [&](auto& x) { return x != node->front(); })) {
-    refuse(ec::unsupported, key,
-           fmt::format("expected the same value for all layers, found {}; "
-                       "values by layer are not built",
-                       describe_list(*node)));
-    return std::nullopt;
-  }
-  return node->front();
+  auto& value = settled(*node);
+  if (!value.is_array() || value.empty())
+    return value;
+  refuse(ec::unsupported, key,
+         fmt::format("expected the same value for all layers, found {}; values "
+                     "by layer are not built",
+                     describe_list(value)));
+  return std::nullopt;
 }
 
 std::string config_keys::their_name(std::string_view key) const {

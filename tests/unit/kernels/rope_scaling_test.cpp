@@ -272,7 +272,7 @@ BOOST_AUTO_TEST_CASE(numbers_that_define_no_rotation_are_refused) {
   refused(
     linear(), [=](scaling& x) { x.factor = nan; }, "factor");
   refused(
-    llama3(), [](scaling& x) { x.high_freq_factor = 1; }, "high_freq");
+    llama3(), [](scaling& x) { x.high_freq_factor = 0.5; }, "high_freq");
   refused(
     llama3(), [](scaling& x) { x.low_freq_factor = 0; }, "low_freq");
   refused(

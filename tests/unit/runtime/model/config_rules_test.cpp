@@ -148,6 +148,15 @@ BOOST_AUTO_TEST_CASE(layers_without_position_are_listed_or_counted) {
 BOOST_AUTO_TEST_CASE(a_value_for_each_layer_must_be_the_same) {
   auto x = good({"hunyuan_v1_moe", "\"moe_topk\": 2", "\"moe_topk\": [2,2,2]"});
   BOOST_TEST(x.router.top_k == 2u);
+  // Beside a spelling of the same that is one number.
+  auto size = good({"hunyuan_v1_moe", "\"intermediate_size\": 48",
+                    "\"intermediate_size\": 48, "
+                    "\"moe_intermediate_size\": [48,48,48]"});
+  BOOST_TEST(size.ffn.expert_size == 48u);
+  BOOST_TEST(fault({"hunyuan_v1_moe", "\"intermediate_size\": 48",
+                    "\"intermediate_size\": 48, "
+                    "\"moe_intermediate_size\": [32,32,32]"})
+               .find("which means the same, is 48") != std::string::npos);
   BOOST_TEST(
     fault({"hunyuan_v1_moe", "\"moe_topk\": 2", "\"moe_topk\": [2,2,1]"})
       .find("moe_topk: expected the same value for all layers") !=
@@ -194,6 +203,14 @@ BOOST_AUTO_TEST_CASE(scaling_by_a_constant_is_another_theta) {
                     "\"factor\": 2.0}"})
                .find("\"dynamic\" is built with a positive \"alpha\" only") !=
              std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_scaling_may_have_no_frequencies_between) {
+  auto x = good({"qwen3_moe_llama3_rope", "\"high_freq_factor\": 4.0",
+                 "\"high_freq_factor\": 1.0"});
+  for (auto f : kernels::rope_inverse_frequencies(
+         1e6, 32, x.attention.rope.scaling, kernels::rope_set::short_range))
+    BOOST_TEST((f > 0 && f <= 1));
 }
 
 BOOST_AUTO_TEST_CASE(sequences_end_where_angles_are_no_longer_exact) {
