@@ -11,6 +11,13 @@
 
 namespace troupe {
 
+/// What a process says of itself.
+struct process_figures {
+  uint64_t bytes_read = 0;     ///< Of the checkpoint, since its start.
+  uint64_t resident_bytes = 0; ///< When it had loaded last;
+  uint64_t huge_bytes = 0;     ///< of these in huge pages.
+};
+
 /// Counts of one node, over all its incarnations.
 struct node_statistics {
   uint64_t pairs = 0;    ///< Answered.
@@ -19,6 +26,7 @@ struct node_statistics {
   duration round_trip{}; ///< Sum over answered batches: sent to last reply.
   duration queue_wait{}; ///< Sum, as the node measured it.
   duration compute{};    ///< Sum, as the node measured it.
+  process_figures process;
 };
 
 struct statistics {
@@ -34,6 +42,7 @@ struct statistics {
   duration remote_wait{};
   uint64_t row_bytes_sent = 0;        ///< Rows to nodes.
   uint64_t output_bytes_received = 0; ///< Outputs from nodes.
+  process_figures process;            ///< The head itself.
   std::map<node_id, node_statistics> nodes;
 };
 

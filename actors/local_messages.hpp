@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actors/transport/connect.hpp"
+#include "runtime/cache/mapped_pages.hpp"
 #include "runtime/engine/batch.hpp"
 #include "runtime/engine/forward_pass.hpp"
 #include "runtime/engine/moe_exchange.hpp"
@@ -104,6 +105,7 @@ struct step_retry {
 struct experts_loaded {
   uint64_t load = 0; ///< Which job it was.
   std::optional<error> failure;
+  std::optional<page_facts> pages; ///< Of the process, afterwards.
 };
 
 /// NODE -> itself: start this EXPERT SHARD again, unless the head changed.

@@ -167,12 +167,16 @@ typename Inspector::result_type inspect(Inspector& f, node_ready& x) {
 struct node_heartbeat {
   uint32_t id = 0;
   uint64_t incarnation = 0;
-  uint64_t expert_bytes = 0; ///< Memory of the experts held.
+  uint64_t expert_bytes = 0;   ///< Memory of the experts held.
+  uint64_t bytes_read = 0;     ///< Of the checkpoint, since its start.
+  uint64_t resident_bytes = 0; ///< Of the process, when it had loaded last;
+  uint64_t huge_bytes = 0;     ///< of these in huge pages.
 };
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, node_heartbeat& x) {
-  return f(x.id, x.incarnation, x.expert_bytes);
+  return f(x.id, x.incarnation, x.expert_bytes, x.bytes_read, x.resident_bytes,
+           x.huge_bytes);
 }
 
 /// "I have taken `bytes` of what you sent": see actors/peer_link.hpp.

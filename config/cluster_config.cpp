@@ -152,6 +152,13 @@ void read_heartbeat(toml_section table, heartbeat_config& x) {
                              to_string(x.dead_after)));
 }
 
+void read_cache(toml_section table, cache_config& x) {
+  table.read("enabled", x.enabled);
+  table.read("dir", x.dir);
+  table.read("bytes_max", x.bytes_max, sizes);
+  table.read("pages", x.pages, cache_pages_names);
+}
+
 result<cluster_config> read_all(toml_file file) {
   cluster_config x;
   auto root = file.root();
@@ -161,6 +168,7 @@ result<cluster_config> read_all(toml_file file) {
   read_supervision(root.section("supervision"), x.supervision);
   read_dispatch(root.section("dispatch"), x.dispatch);
   read_heartbeat(root.section("heartbeat"), x.heartbeat);
+  read_cache(root.section("cache"), x.cache);
   auto placement = root.section("placement");
   placement.read("policy", x.placement.policy, placement_policy_names);
   if (auto finished = file.finish(); !finished)

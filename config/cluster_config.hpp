@@ -21,6 +21,7 @@ enum class combine_mode { exact, partial };
 enum class wire_dtype { automatic, bf16, f32 }; ///< automatic: as the mode.
 enum class placement_policy { round_robin, weighted, local };
 enum class missing_expert { error };
+enum class cache_pages { automatic, file, anonymous };
 
 /// Names as written in files and on the command line.
 inline constexpr enum_name<numeric_dtype> numeric_dtype_names[]{
@@ -39,6 +40,10 @@ inline constexpr enum_name<placement_policy> placement_policy_names[]{
   {"local", placement_policy::local}};
 inline constexpr enum_name<missing_expert> missing_expert_names[]{
   {"error", missing_expert::error}};
+inline constexpr enum_name<cache_pages> cache_pages_names[]{
+  {"auto", cache_pages::automatic},
+  {"file", cache_pages::file},
+  {"anonymous", cache_pages::anonymous}};
 
 /// [head]
 struct head_config {
@@ -113,6 +118,14 @@ struct placement_config {
   placement_policy policy = placement_policy::round_robin;
 };
 
+/// [cache]: packed weights on this machine's disk, for head and nodes.
+struct cache_config {
+  bool enabled = true;
+  std::string dir;        ///< Empty: the user's cache folder.
+  byte_size bytes_max{0}; ///< Of the folder; 0: no bound.
+  cache_pages pages = cache_pages::automatic;
+};
+
 /// A whole file.
 struct cluster_config {
   head_config head;
@@ -122,6 +135,7 @@ struct cluster_config {
   dispatch_config dispatch;
   heartbeat_config heartbeat;
   placement_config placement;
+  cache_config cache;
 };
 
 /// Reads a file. Fails with io, not_found, bad_format or invalid_argument.

@@ -7,14 +7,13 @@
 namespace troupe {
 
 std::shared_ptr<expert_store>
-open_expert_store(model_ptr model, kernels::compute_options options,
-                  uint64_t bytes_max) {
-  auto bytes = packed_expert_bytes(model->config, options);
+open_expert_store(std::shared_ptr<packed_images> images, uint64_t bytes_max) {
+  auto bytes = packed_expert_bytes(images->model().config, images->options());
   return std::make_shared<expert_store>(
     expert_store::options{bytes_max, bytes},
-    [model = std::move(model),
-     options](layer_index layer, expert_id expert) -> result<expert_ptr> {
-      auto loaded = packed_expert::load(*model, layer, expert, options);
+    [images = std::move(images)](layer_index layer,
+                                 expert_id expert) -> result<expert_ptr> {
+      auto loaded = packed_expert::load(*images, layer, expert);
       if (!loaded)
         return tl::unexpected(std::move(loaded.error()));
       auto& ffn = (*loaded)->ffn();

@@ -16,18 +16,26 @@ double seconds(duration x) {
   return std::chrono::duration<double>(x).count();
 }
 
+void add_process(json& out, const process_figures& x) {
+  out["checkpoint_bytes_read"] = x.bytes_read;
+  out["resident_bytes"] = x.resident_bytes;
+  out["huge_page_bytes"] = x.huge_bytes;
+}
+
 json head_json(const cluster_report& x) {
   const auto& head = x.head;
-  return {{"model", head.model},
-          {"digest", head.digest},
-          {"mode", head.mode},
-          {"isa", head.isa},
-          {"lanes", head.lanes},
-          {"combine", head.combine},
-          {"cluster_port", head.cluster_port},
-          {"version", version_text},
-          {"pid", getpid()},
-          {"uptime_seconds", seconds(x.now - head.started)}};
+  json out{{"model", head.model},
+           {"digest", head.digest},
+           {"mode", head.mode},
+           {"isa", head.isa},
+           {"lanes", head.lanes},
+           {"combine", head.combine},
+           {"cluster_port", head.cluster_port},
+           {"version", version_text},
+           {"pid", getpid()},
+           {"uptime_seconds", seconds(x.now - head.started)}};
+  add_process(out, x.counts.process);
+  return out;
 }
 
 /// Experts of all layers that the map gives to `node`.
@@ -64,6 +72,7 @@ json nodes_json(const cluster_report& x) {
                     {"queue_seconds", seconds(counts.queue_wait)},
                     {"compute_seconds", seconds(counts.compute)},
                     {"restarts", restarts_of(node.name, x)}});
+    add_process(list.back(), counts.process);
   }
   return list;
 }

@@ -35,6 +35,7 @@ void cluster_metrics::update(const statistics& now,
        seen_.rerouted_pairs);
   grow(counts_.at(metric::remote_wait_seconds), now.remote_wait,
        seen_.remote_wait);
+  show_process("head", now.process);
   for (const auto& node : nodes.nodes) {
     for (auto state : all_states)
       counts_.at(metric::node_state, {node.name, to_string(state)})
@@ -42,6 +43,7 @@ void cluster_metrics::update(const statistics& now,
     auto found = now.nodes.find(node.id);
     if (found == now.nodes.end())
       continue;
+    show_process(node.name, found->second.process);
     const auto& before = seen_.nodes[node.id];
     grow(counts_.at(metric::batches, {node.name, "answered"}),
          found->second.batches, before.batches);
@@ -57,6 +59,14 @@ void cluster_metrics::update(const statistics& now,
     before = worker.restarts;
   }
   seen_ = now;
+}
+
+void cluster_metrics::show_process(const std::string& name,
+                                   const process_figures& x) {
+  counts_.at(metric::checkpoint_bytes_read, {name})
+    .set(static_cast<double>(x.bytes_read));
+  counts_.at(metric::huge_page_bytes, {name})
+    .set(static_cast<double>(x.huge_bytes));
 }
 
 } // namespace troupe

@@ -23,6 +23,8 @@ public:
               const std::vector<worker_status>& workers);
 
 private:
+  void show_process(const std::string& name, const process_figures& x);
+
   metrics& counts_;
   statistics seen_;
   std::map<std::string, uint64_t> restarts_; ///< Seen, by worker.

@@ -5,6 +5,7 @@
 #include "actors/local_messages.hpp"
 #include "actors/membership/own_hello.hpp"
 #include "actors/type_ids.hpp"
+#include "runtime/cache/mapped_pages.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/send.hpp>
@@ -37,13 +38,13 @@ result<void> cluster_head::impl::load() {
                   config.router.num_experts - 1);
   lanes = std::make_unique<kernels::lanes>(options.lanes);
   say("loading the backbone");
-  auto loaded = load_backbone(*options.model, options.compute, *lanes);
+  images = packed_images::open(options.model, options.compute, options.images);
+  auto loaded = load_backbone(*images, *lanes);
   if (!loaded)
     return tl::unexpected(std::move(loaded.error()));
   weights = std::move(*loaded);
   moe_layers = moe_layers_of(config);
-  store =
-    open_expert_store(options.model, options.compute, options.fallback_bytes);
+  store = open_expert_store(images, options.fallback_bytes);
   ledger = std::make_shared<request_ledger>(options.requests_max);
   faults = std::make_shared<fault_plan>(options.faults.orders);
   options.schedule.context_tokens = config.max_positions;
@@ -67,6 +68,11 @@ result<void> cluster_head::impl::run() {
       options.placement.kind == placement_spec::policy::local)
     if (auto ok = preload_local_experts(); !ok)
       return ok;
+  if (auto pages = pages_of_process())
+    stats->update([&](statistics& x) {
+      x.process.resident_bytes = pages->resident_bytes;
+      x.process.huge_bytes = pages->huge_bytes();
+    });
   // Children start on the supervisor's own thread; wait until all are known.
   tree = cluster->system().spawn(supervisor, children(), status);
   tree->attach_functor([this](const caf::error& why) {
@@ -245,7 +251,9 @@ const head_options& cluster_head::options() const {
 }
 
 statistics cluster_head::stats() const {
-  return impl_->stats->read();
+  auto out = impl_->stats->read();
+  out.process.bytes_read = impl_->images->stats().bytes_read;
+  return out;
 }
 
 std::shared_ptr<const cluster_snapshot> cluster_head::cluster() const {

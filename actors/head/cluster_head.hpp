@@ -14,6 +14,7 @@
 #include "actors/transport/listen.hpp"
 #include "kernels/lanes.hpp"
 #include "runtime/engine/kv_cache.hpp"
+#include "runtime/engine/packed_images.hpp"
 #include "runtime/engine/request_ledger.hpp"
 #include "runtime/engine/scheduler.hpp"
 #include "runtime/model/opened_model.hpp"
@@ -54,6 +55,7 @@ struct head_options {
   local_fallback fallback = local_fallback::yes;
   batch_deadline::options deadline;
   uint64_t fallback_bytes = UINT64_MAX; ///< Bound of the local experts held.
+  image_cache_options images;           ///< The host's packed weights.
   restart_policy::options restart;      ///< Of the head's actors.
 
   fault_spec faults;

@@ -47,6 +47,7 @@ struct cluster_head::impl {
 
   head_options options;
   std::unique_ptr<kernels::lanes> lanes;
+  std::shared_ptr<packed_images> images;
   std::shared_ptr<const backbone_weights> weights;
   std::shared_ptr<expert_store> store;
   std::shared_ptr<request_ledger> ledger;

@@ -99,6 +99,7 @@ child_spec cluster_head::impl::membership_child() {
     services.relaxed = options.relaxed;
     services.view = view;
     services.peers = peers;
+    services.stats = stats;
     services.directory = directory;
     services.on_change = [this](const member& x) { node_changed(x); };
     auto started = parent.system().spawn(membership, std::move(services));

@@ -172,15 +172,21 @@ void membership_state::switch_map() {
 // -- watching ---------------------------------------------------------------
 
 void membership_state::heartbeat(const node_heartbeat& x) {
-  if (find(x.id, x.incarnation) != nullptr)
+  if (find(x.id, x.incarnation) != nullptr) {
     table_->heartbeat(steady::now(), node_id{x.id}, x.incarnation,
                       x.expert_bytes);
-  else
+    if (services_.stats)
+      services_.stats->update([&](statistics& all) {
+        all.nodes[node_id{x.id}].process = {x.bytes_read, x.resident_bytes,
+                                            x.huge_bytes};
+      });
+  } else {
     // It woke up after it was taken for dead: it has to join again.
     send_to(self_, self_->current_sender(),
             node_refused{static_cast<uint8_t>(ec::node_down),
                          "the head has taken this node for dead; joining "
                          "again"});
+  }
 }
 
 void membership_state::credit(const link_credit& x) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "actors/actor_directory.hpp"
+#include "actors/cluster_statistics.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/membership/cluster_snapshot.hpp"
 #include "actors/membership/membership_table.hpp"
@@ -30,6 +31,7 @@ struct membership_services {
   bool relaxed = false; ///< Take nodes whose kernels give other bits.
   std::shared_ptr<cluster_view> view;
   std::shared_ptr<peer_view> peers;
+  std::shared_ptr<cluster_statistics> stats; ///< May be absent.
   std::shared_ptr<const actor_directory_view> directory;
   /// Told of every change of state, from the actor's thread.
   std::function<void(const member&)> on_change;

@@ -157,9 +157,12 @@ void node_state_machine::tick() {
 }
 
 void node_state_machine::beat() {
-  if (id_ != 0)
-    send_to(self_, head_,
-            node_heartbeat{id_, incarnation_, services_.store->stats().bytes});
+  if (id_ == 0)
+    return;
+  send_to(self_, head_,
+          node_heartbeat{id_, incarnation_, services_.store->stats().bytes,
+                         services_.images->stats().bytes_read,
+                         pages_.resident_bytes, pages_.huge_bytes()});
 }
 
 // -- experts ----------------------------------------------------------------
@@ -257,7 +260,8 @@ void node_state_machine::load(uint64_t map_version) {
      wanted = experts_of(services_.limits.layers, wanted_),
      lanes = services_.lanes] {
       send_from_outside(
-        me, experts_loaded{load, failure_of(store->preload(wanted, *lanes))});
+        me, experts_loaded{load, failure_of(store->preload(wanted, *lanes)),
+                           pages_of_process()});
     });
   if (!posted)
     lose_head("the queue of the lanes is full");
@@ -273,6 +277,8 @@ void node_state_machine::loaded(const experts_loaded& x) {
   }
   attempts_ = 0;
   loaded_map_ = wanted_map_;
+  pages_ = x.pages.value_or(page_facts{});
+  beat(); // what it took is known when it serves
   send_ready();
 }
 
@@ -285,8 +291,10 @@ void node_state_machine::send_ready() {
   }
   send_to(self_, head_, std::move(x));
   report(node_event::serving,
-         fmt::format("{} experts, {} MiB", services_.store->stats().experts,
-                     services_.store->stats().bytes >> 20));
+         fmt::format("{} experts, {} MiB ({} MiB read from the checkpoint)",
+                     services_.store->stats().experts,
+                     services_.store->stats().bytes >> 20,
+                     services_.images->stats().bytes_read >> 20));
 }
 
 void node_state_machine::credit(const link_credit& x) {

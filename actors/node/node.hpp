@@ -13,6 +13,8 @@
 #include "actors/transport/cluster_system.hpp"
 #include "actors/transport/connect.hpp"
 #include "actors/transport/hello.hpp"
+#include "runtime/cache/mapped_pages.hpp"
+#include "runtime/engine/packed_images.hpp"
 
 #include <caf/system_messages.hpp>
 
@@ -42,6 +44,7 @@ struct node_services {
   std::shared_ptr<transport_state> transport;
   batch_limits limits; ///< Incarnation and layers are set per head and shard.
   std::shared_ptr<expert_store> store;
+  std::shared_ptr<packed_images> images; ///< What the store is filled from.
   kernels::lanes* lanes = nullptr;
   duration delay_per_pair{};
   bool relaxed = false; ///< Serve a head whose kernels give other bits.
@@ -102,6 +105,7 @@ private:
   uint64_t wanted_map_ = 0;
   uint64_t loaded_map_ = 0;
   uint64_t loads_ = 0; ///< Loading jobs so far; only the last one counts.
+  page_facts pages_;   ///< Of the process, when that had ended.
   std::vector<shard_slot> shards_; ///< By MoE layer.
   time_point next_dial_;
   time_point joined_at_; ///< When the hello was sent.

@@ -44,7 +44,8 @@ node_process::node_process(node_process_options x, model_ptr model)
   services.limits.row_type = row_type(compute.mode);
   services.limits.rows_max = options_.rows_max;
   services.limits.pairs_max = options_.rows_max * config.router.top_k;
-  services.store = open_expert_store(model_, compute, options_.memory_bytes);
+  services.images = packed_images::open(model_, compute, options_.cache);
+  services.store = open_expert_store(services.images, options_.memory_bytes);
   services.lanes = lanes_.get();
   services.delay_per_pair = options_.delay_per_pair;
   services.relaxed = options_.relaxed;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actors/node/node.hpp"
+#include "runtime/engine/packed_images.hpp"
 #include "runtime/model/opened_model.hpp"
 #include "runtime/published.hpp"
 
@@ -19,6 +20,7 @@ struct node_process_options {
   kernels::compute_options compute;
   kernels::lanes_options lanes;
   uint64_t memory_bytes = UINT64_MAX; ///< Bound of expert weights held.
+  image_cache_options cache;
   restart_backoff reconnect{std::chrono::milliseconds(50),
                             std::chrono::seconds(5)};
   uint32_t rows_max = 4096; ///< Largest batch accepted.

@@ -18,7 +18,7 @@ namespace troupe {
 
 /// Version of the messages between head and node. Raised by every change that
 /// an older program would misread.
-inline constexpr uint16_t protocol_version = 1;
+inline constexpr uint16_t protocol_version = 2;
 
 /// What a process can hold and compute.
 struct peer_capacity {

@@ -44,6 +44,20 @@ std::optional<cached_file> look_at(const std::string& path) {
   return out;
 }
 
+/// Files that somebody began to make an hour ago and died over.
+void remove_unfinished(const std::string& folder) {
+  constexpr auto patience = std::chrono::hours{1};
+  std::error_code failed;
+  for (fs::directory_iterator files{folder, failed}, end;
+       !failed && files != end; files.increment(failed)) {
+    std::error_code ignored;
+    if (files->path().extension() == unfinished_suffix &&
+        files->last_write_time(ignored) + patience <
+          fs::file_time_type::clock::now())
+      fs::remove(files->path(), ignored);
+  }
+}
+
 } // namespace
 
 std::optional<std::string> default_cache_folder() {
@@ -103,6 +117,7 @@ bool remove_unused(const std::string& path) {
 
 std::vector<std::string> make_room(const std::string& folder,
                                    const room_request& wanted) {
+  remove_unfinished(folder);
   std::vector<std::string> removed;
   const auto found = list_cache(folder);
   if (!found)

@@ -16,6 +16,9 @@ namespace troupe {
 /// What the names of slot files end with.
 inline constexpr std::string_view slot_file_suffix = ".packed";
 
+/// And those of files that are being made.
+inline constexpr std::string_view unfinished_suffix = ".new";
+
 /// $XDG_CACHE_HOME/troupe, else $HOME/.cache/troupe; absent when neither is an
 /// absolute path.
 std::optional<std::string> default_cache_folder();
@@ -47,8 +50,9 @@ struct room_request {
   uint64_t bytes_max = UINT64_MAX; ///< Of the whole folder.
 };
 
-/// Removes superseded files, then the least recently used ones until the rest
-/// and the request fit in the bound. Returns the paths removed.
+/// Removes what others have begun and never finished, superseded files, then
+/// the least recently used ones until the rest and the request fit in the
+/// bound. Returns the paths removed.
 std::vector<std::string> make_room(const std::string& folder,
                                    const room_request& wanted);
 

@@ -1,6 +1,7 @@
 #include "runtime/cache/file_handle.hpp"
 
 #include <cerrno>
+#include <cstdlib>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <system_error>
@@ -9,8 +10,6 @@
 namespace troupe {
 
 namespace {
-
-constexpr mode_t private_mode = S_IRUSR | S_IWUSR;
 
 /// Of a path that could not be opened.
 ec code_of_open(int reason) {
@@ -63,12 +62,11 @@ result<file_handle> open_private(const std::string& path) {
   return file;
 }
 
-result<file_handle> create_private(const std::string& path) {
-  file_handle file{open(path.c_str(),
-                        O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-                        private_mode)};
+result<file_handle> create_private(std::string& pattern) {
+  constexpr int suffix_bytes = 4;
+  file_handle file{mkostemps(pattern.data(), suffix_bytes, O_CLOEXEC)};
   if (!file)
-    return fail(ec::io, "{}: cannot create: {}", path, system_reason());
+    return fail(ec::io, "{}: cannot create: {}", pattern, system_reason());
   return file;
 }
 

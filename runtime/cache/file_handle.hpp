@@ -46,8 +46,9 @@ std::string system_reason();
 /// regular file).
 result<file_handle> open_private(const std::string& path);
 
-/// Creates a file for this user alone that must not be there yet. Errors: io.
-result<file_handle> create_private(const std::string& path);
+/// Creates a file for this user alone. `pattern` has XXXXXX before its last
+/// four characters, and becomes the name. Errors: io.
+result<file_handle> create_private(std::string& pattern);
 
 enum class lock_kind { shared, exclusive, none };
 

@@ -1,6 +1,7 @@
 #include "runtime/cache/slot_file.hpp"
 
 #include "runtime/assert.hpp"
+#include "runtime/cache/cache_folder.hpp"
 
 #include <cerrno>
 #include <fcntl.h>
@@ -38,8 +39,7 @@ result<bool> is_ours(int fd, const std::string& path, const slot_header& header,
 /// somebody else was faster.
 result<bool> create(const std::string& path, const slot_header& header,
                     uint64_t file_bytes) {
-  const auto fresh = fmt::format("{}.{}.new", path, getpid());
-  unlink(fresh.c_str()); // of a process of this number that died here
+  auto fresh = fmt::format("{}.XXXXXX{}", path, unfinished_suffix);
   auto file = create_private(fresh);
   if (!file)
     return tl::unexpected(std::move(file.error()));

@@ -61,7 +61,9 @@ bare_runner::make(const head_setup& setup) {
   out->lanes_ = std::make_unique<kernels::lanes>(options.lanes);
   if (options.progress)
     options.progress("bare: loading the model");
-  auto model = load_local_model(*options.model, options.compute, *out->lanes_);
+  auto images =
+    packed_images::open(options.model, options.compute, options.images);
+  auto model = load_local_model(*images, *out->lanes_);
   if (!model)
     return tl::unexpected(std::move(model.error()));
   model->reply = options.reply_type;

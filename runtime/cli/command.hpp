@@ -25,6 +25,7 @@ void add_detokenize(CLI::App& app, action& chosen);
 void add_eval(CLI::App& app, action& chosen);
 void add_status(CLI::App& app, action& chosen);
 void add_bench(CLI::App& app, action& chosen);
+void add_cache(CLI::App& app, action& chosen);
 
 // What can be measured: subcommands of `bench`.
 void add_bench_tokenizer(CLI::App& bench, action& chosen);

@@ -45,7 +45,8 @@ result<ready_model> load(const model_options& x) {
     return tl::unexpected(std::move(opened.error()));
   ready_model out;
   out.lanes = std::make_unique<kernels::lanes>(x.lane_options());
-  auto loaded = load_local_model(**opened, *compute, *out.lanes);
+  auto images = packed_images::open(std::move(*opened), *compute, x.cache());
+  auto loaded = load_local_model(*images, *out.lanes);
   if (!loaded)
     return tl::unexpected(std::move(loaded.error()));
   out.model = std::move(*loaded);

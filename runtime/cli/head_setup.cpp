@@ -125,6 +125,21 @@ uint64_t automatic_cache_bytes(const head_options& x) {
   return std::max(least, std::min(wanted, free_bytes / 4));
 }
 
+/// All processes of a head use one cache.
+void add_cache_arguments(const image_cache_options& x,
+                         std::vector<std::string>& out) {
+  if (x.folder.empty()) {
+    out.emplace_back("--no-cache");
+    return;
+  }
+  const auto* pages = x.pages == image_pages::file        ? "file"
+                      : x.pages == image_pages::anonymous ? "anonymous"
+                                                          : "auto";
+  out.insert(out.end(), {"--cache-dir", x.folder, "--cache-pages", pages});
+  if (x.bytes_max != UINT64_MAX)
+    out.insert(out.end(), {"--cache-bytes-max", std::to_string(x.bytes_max)});
+}
+
 /// The command line of local node `number`, from 1.
 worker_spec make_worker(const head_arguments& x, const head_options& options,
                         const head_config& head, uint32_t number) {
@@ -150,6 +165,7 @@ worker_spec make_worker(const head_arguments& x, const head_options& options,
                       : isas[(number - 1) % isas.size()],
                     "--child-of",
                     std::to_string(getpid())};
+  add_cache_arguments(options.images, spec.arguments);
   if (head.insecure)
     spec.arguments.push_back("--insecure");
   if (options.relaxed)
@@ -314,6 +330,7 @@ result<head_setup> prepare_head(const head_arguments& x) {
     return tl::unexpected(std::move(compute.error()));
   out.compute = *compute;
   out.lanes = model.lane_options();
+  out.images = model.cache(config.cache);
   auto faults = parse_faults(x.faults);
   if (!faults)
     return tl::unexpected(std::move(faults.error()));

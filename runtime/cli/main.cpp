@@ -57,6 +57,7 @@ int main(int argc, char** argv) {
   add_eval(app, chosen);
   add_status(app, chosen);
   add_bench(app, chosen);
+  add_cache(app, chosen);
   try {
     app.parse(argc, argv);
     return with_output_checked(chosen());

@@ -1,5 +1,8 @@
 #include "runtime/cli/model_options.hpp"
 
+#include "runtime/cache/cache_folder.hpp"
+#include "runtime/cli/command.hpp"
+
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -31,6 +34,41 @@ void model_options::declare(CLI::App& app) {
     ->check(CLI::IsMember({"amx", "avx512", "avx2", "scalar"}));
   app.add_option("--lanes", lanes, "compute threads (default: one per core)")
     ->check(CLI::Range(1u, 1024u));
+  app.add_flag("--no-cache", no_cache,
+               "neither use nor fill the cache of packed weights");
+  app.add_option("--cache-dir", cache_dir,
+                 "folder of packed weights (default: $XDG_CACHE_HOME/troupe, "
+                 "else ~/.cache/troupe)");
+  app
+    .add_option("--cache-pages", cache_pages,
+                "read cached weights from the file's pages, or from a copy")
+    ->check(CLI::IsMember({"auto", "file", "anonymous"}));
+  app.add_option("--cache-bytes-max", cache_bytes_max)->group("");
+}
+
+image_cache_options model_options::cache(cache_config x) const {
+  image_cache_options out;
+  if (no_cache || !x.enabled)
+    return out;
+  out.folder = cache_dir.empty() ? x.dir : cache_dir;
+  if (out.folder.empty())
+    out.folder = default_cache_folder().value_or("");
+  if (out.folder.empty()) {
+    note("no cache of packed weights: neither XDG_CACHE_HOME nor HOME says "
+         "where; use --cache-dir");
+    return out;
+  }
+  for (const auto& [name, value] : cache_pages_names)
+    if (name == cache_pages)
+      x.pages = value;
+  out.pages = x.pages == cache_pages::file        ? image_pages::file
+              : x.pages == cache_pages::anonymous ? image_pages::anonymous
+                                                  : image_pages::automatic;
+  const auto bound = cache_bytes_max.value_or(x.bytes_max.bytes);
+  if (bound != 0)
+    out.bytes_max = bound;
+  out.warn = note;
+  return out;
 }
 
 result<kernels::compute_options> model_options::compute() const {

@@ -4,6 +4,7 @@
 #include "config/cluster_config.hpp"
 #include "kernels/isa.hpp"
 #include "kernels/lanes.hpp"
+#include "runtime/engine/packed_images.hpp"
 #include "runtime/error.hpp"
 #include "runtime/model/opened_model.hpp"
 #include "runtime/model/tokenizer.hpp"
@@ -19,12 +20,19 @@ struct model_options {
   std::string dtype; ///< Empty: bf16, or what the configuration says.
   std::string isa;   ///< Empty: the best of this machine.
   uint32_t lanes = 0;
+  bool no_cache = false;
+  std::string cache_dir;   ///< Empty: as the configuration says.
+  std::string cache_pages; ///< The same.
+  std::optional<uint64_t> cache_bytes_max; ///< Of a head's own worker.
 
-  /// Declares --model, --dtype, --isa and --lanes.
+  /// Declares --model, --dtype, --isa, --lanes and the cache's options.
   void declare(CLI::App& app);
 
   /// Checks dtype and ISA. Fails with invalid_argument or unsupported.
   result<kernels::compute_options> compute() const;
+
+  /// The cache of packed weights, with notes on stderr.
+  image_cache_options cache(cache_config x = {}) const;
 
   /// Lanes: as asked, else one per core the process may use.
   kernels::lanes_options lane_options() const;

@@ -23,6 +23,7 @@ void signal_watch::block() {
   auto set = ending_signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN); // a limit on files is an error of the write
 }
 
 void signal_watch::unblock() {

@@ -43,7 +43,9 @@ std::string statistics_json(const statistics& x,
     {"failures", x.failures},
     {"remote_wait_seconds", seconds(x.remote_wait)},
     {"row_bytes_sent", x.row_bytes_sent},
-    {"output_bytes_received", x.output_bytes_received}};
+    {"output_bytes_received", x.output_bytes_received},
+    {"checkpoint_bytes_read", x.process.bytes_read},
+    {"huge_page_bytes", x.process.huge_bytes}};
   auto& per_node = all["nodes"] = nlohmann::ordered_json::object();
   for (auto& [id, node] : x.nodes)
     per_node[name_of(id, nodes)] = {
@@ -52,7 +54,9 @@ std::string statistics_json(const statistics& x,
       {"failures", node.failures},
       {"round_trip_seconds", seconds(node.round_trip)},
       {"queue_seconds", seconds(node.queue_wait)},
-      {"compute_seconds", seconds(node.compute)}};
+      {"compute_seconds", seconds(node.compute)},
+      {"checkpoint_bytes_read", node.process.bytes_read},
+      {"huge_page_bytes", node.process.huge_bytes}};
   return all.dump();
 }
 

@@ -82,13 +82,21 @@ std::string_view describe(node_event x) {
   return "";
 }
 
-result<node_config> configure(const worker_arguments& x) {
-  node_config config;
+/// The node's part of a configuration.
+struct worker_config {
+  node_config node;
+  cache_config cache;
+};
+
+result<worker_config> configure(const worker_arguments& x) {
+  worker_config out;
+  auto& config = out.node;
   if (!x.config_file.empty()) {
     auto read = read_cluster_config(x.config_file);
     if (!read)
       return tl::unexpected(std::move(read.error()));
     config = read->worker;
+    out.cache = read->cache;
   }
   if (!x.head.empty()) {
     auto parsed = parse_endpoint(x.head);
@@ -120,11 +128,12 @@ result<node_config> configure(const worker_arguments& x) {
   config.insecure = config.insecure || x.insecure;
   if (auto ok = check_loopback(config); !ok)
     return tl::unexpected(std::move(ok.error()));
-  return config;
+  return out;
 }
 
 result<node_process_options> make_options(const worker_arguments& x,
-                                          const node_config& config) {
+                                          const worker_config& all) {
+  auto& config = all.node;
   auto model = x.model;
   model.lanes = config.lanes;
   auto compute = model.compute();
@@ -138,6 +147,7 @@ result<node_process_options> make_options(const worker_arguments& x,
   options.compute = *compute;
   options.relaxed = x.relaxed;
   options.lanes = model.lane_options();
+  options.cache = model.cache(all.cache);
   if (config.memory.bytes != 0)
     options.memory_bytes = config.memory.bytes;
   options.reconnect.min = config.reconnect_min;

@@ -160,7 +160,7 @@ void forward_pass::state::embed(const batch& x) {
   for (size_t r = 0; r < rows; ++r) {
     const auto* from = table.row(static_cast<size_t>(x.rows[r].token));
     if (table.type == kernels::dtype::f32) {
-      std::memcpy(out.row(r), from, table.row_bytes());
+      std::memcpy(out.row(r), from, table.cols * sizeof(float));
       continue;
     }
     const auto* values = reinterpret_cast<const kernels::bf16*>(from);

@@ -1,4 +1,4 @@
-// Experts lie one after the other in one arena: gate, up, down, biases.
+// An image is gate, up, down and biases, one after the other.
 #include "runtime/engine/layer_experts.hpp"
 
 #include "runtime/assert.hpp"
@@ -6,7 +6,6 @@
 #include "runtime/model/expert_source.hpp"
 
 #include <algorithm>
-#include <new>
 #include <optional>
 
 namespace troupe {
@@ -64,15 +63,6 @@ uint64_t bias_bytes(const model_config& config) {
     return 0;
   return 2 * padded(config.ffn.expert_size * sizeof(float)) +
          padded(config.hidden_size * sizeof(float));
-}
-
-result<kernels::aligned_buffer> allocate(uint64_t bytes) {
-  try {
-    return kernels::aligned_buffer{bytes};
-  } catch (const std::bad_alloc&) {
-    return fail(ec::out_of_memory, "experts: the system has no {} bytes",
-                bytes);
-  }
 }
 
 } // namespace
@@ -142,50 +132,28 @@ kernels::expert_ffn view_expert(std::span<const std::byte> memory,
   return out;
 }
 
-result<kernels::expert_ffn> load_expert_into(std::span<std::byte> memory,
-                                             const opened_model& model,
-                                             layer_index layer,
-                                             expert_id expert,
-                                             kernels::compute_options options) {
-  if (auto done = pack_expert_into(memory, model, layer, expert, options);
-      !done)
-    return tl::unexpected{done.error()};
-  return view_expert(memory, model.config, options);
-}
-
 result<std::shared_ptr<const packed_expert>>
-packed_expert::load(const opened_model& model, layer_index layer,
-                    expert_id expert, kernels::compute_options options) {
+packed_expert::load(packed_images& images, layer_index layer,
+                    expert_id expert) {
+  auto image = images.expert(layer, expert);
+  if (!image)
+    return tl::unexpected{image.error()};
   auto out = std::make_shared<packed_expert>();
-  auto memory = allocate(packed_expert_bytes(model.config, options));
-  if (!memory)
-    return tl::unexpected{memory.error()};
-  out->memory_ = std::move(*memory);
-  auto ffn = load_expert_into(out->memory_.as<std::byte>(), model, layer,
-                              expert, options);
-  if (!ffn)
-    return tl::unexpected{ffn.error()};
-  out->ffn_ = std::move(*ffn);
+  out->image_ = std::move(*image);
+  out->ffn_ =
+    view_expert(out->image_.bytes, images.model().config, images.options());
   return out;
 }
 
 result<std::shared_ptr<const layer_experts>>
-layer_experts::load(const opened_model& model, layer_index layer,
-                    std::span<const expert_id> experts,
-                    kernels::compute_options options, kernels::lanes& pool) {
-  const auto bytes = packed_expert_bytes(model.config, options);
-  auto out = std::make_shared<layer_experts>();
-  auto memory = allocate(bytes * experts.size());
-  if (!memory)
-    return tl::unexpected{memory.error()};
-  out->memory_ = std::move(*memory);
-  const auto arena = out->memory_.as<std::byte>();
-  std::vector<std::optional<result<kernels::expert_ffn>>> loaded(
-    experts.size());
+layer_experts::load(packed_images& images, layer_index layer,
+                    std::span<const expert_id> experts, kernels::lanes& pool) {
+  std::vector<std::optional<result<std::shared_ptr<const packed_expert>>>>
+    loaded(experts.size());
   pool.parallel_for(experts.size(), [&](size_t i, size_t) {
-    loaded[i] = load_expert_into(arena.subspan(i * bytes, bytes), model, layer,
-                                 experts[i], options);
+    loaded[i] = packed_expert::load(images, layer, experts[i]);
   });
+  auto out = std::make_shared<layer_experts>();
   for (size_t i = 0; i < experts.size(); ++i) {
     auto& x = *loaded[i];
     if (!x)
@@ -197,7 +165,14 @@ layer_experts::load(const opened_model& model, layer_index layer,
 
 const kernels::expert_ffn* layer_experts::find(expert_id expert) const {
   const auto i = experts_.find(expert);
-  return i == experts_.end() ? nullptr : &i->second;
+  return i == experts_.end() ? nullptr : &i->second->ffn();
+}
+
+uint64_t layer_experts::size_bytes() const noexcept {
+  uint64_t sum = 0;
+  for (const auto& [id, x] : experts_)
+    sum += x->size_bytes();
+  return sum;
 }
 
 } // namespace troupe

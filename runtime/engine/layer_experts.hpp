@@ -4,6 +4,7 @@
 
 #include "kernels/lanes.hpp"
 #include "kernels/moe_ffn.hpp"
+#include "runtime/engine/packed_images.hpp"
 #include "runtime/error.hpp"
 #include "runtime/model/opened_model.hpp"
 
@@ -39,40 +40,31 @@ kernels::expert_ffn view_expert(std::span<const std::byte> memory,
                                 const model_config& config,
                                 kernels::compute_options options);
 
-/// Both: reads and packs an expert into `memory`, which must outlive it.
-result<kernels::expert_ffn> load_expert_into(std::span<std::byte> memory,
-                                             const opened_model& model,
-                                             layer_index layer,
-                                             expert_id expert,
-                                             kernels::compute_options options);
-
-/// One expert with memory of its own (an entry of a bounded expert store).
+/// One expert (an entry of a bounded expert store).
 class packed_expert {
 public:
-  /// Errors: those of `read_expert`.
+  /// Errors: those of `packed_images::expert`.
   static result<std::shared_ptr<const packed_expert>>
-  load(const opened_model& model, layer_index layer, expert_id expert,
-       kernels::compute_options options);
+  load(packed_images& images, layer_index layer, expert_id expert);
 
   const kernels::expert_ffn& ffn() const noexcept {
     return ffn_;
   }
   uint64_t size_bytes() const noexcept {
-    return memory_.size_bytes();
+    return image_.bytes.size();
   }
 
 private:
-  kernels::aligned_buffer memory_;
+  packed_image image_;
   kernels::expert_ffn ffn_;
 };
 
 class layer_experts {
 public:
-  /// Reads and packs `experts` on the lanes. Errors: those of `read_expert`.
+  /// Loads `experts` on the lanes. Errors: those of `packed_images::expert`.
   static result<std::shared_ptr<const layer_experts>>
-  load(const opened_model& model, layer_index layer,
-       std::span<const expert_id> experts, kernels::compute_options options,
-       kernels::lanes& pool);
+  load(packed_images& images, layer_index layer,
+       std::span<const expert_id> experts, kernels::lanes& pool);
 
   /// nullptr when the expert is not held.
   const kernels::expert_ffn* find(expert_id expert) const;
@@ -80,13 +72,10 @@ public:
   size_t size() const noexcept {
     return experts_.size();
   }
-  uint64_t size_bytes() const noexcept {
-    return memory_.size_bytes();
-  }
+  uint64_t size_bytes() const noexcept;
 
 private:
-  kernels::aligned_buffer memory_; ///< one arena, so that huge pages fill
-  std::unordered_map<expert_id, kernels::expert_ffn> experts_;
+  std::unordered_map<expert_id, std::shared_ptr<const packed_expert>> experts_;
 };
 
 } // namespace troupe

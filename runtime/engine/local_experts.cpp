@@ -57,16 +57,15 @@ result<routing> route(const router_config& config, const moe_request& x,
 }
 
 result<std::shared_ptr<const local_experts>>
-local_experts::load(const opened_model& model, kernels::compute_options options,
-                    kernels::lanes& pool) {
-  const auto& config = model.config;
+local_experts::load(packed_images& images, kernels::lanes& pool) {
+  const auto& config = images.model().config;
   std::vector<expert_id> all(config.router.num_experts);
   for (uint32_t e = 0; e < all.size(); ++e)
     all[e] = expert_id{e};
   auto out = std::make_shared<local_experts>();
   out->layers_.resize(config.num_layers);
   for (auto layer : moe_layers_of(config)) {
-    auto x = layer_experts::load(model, layer, all, options, pool);
+    auto x = layer_experts::load(images, layer, all, pool);
     if (!x)
       return tl::unexpected{x.error()};
     out->layers_[layer.value] = std::move(*x);

@@ -23,11 +23,10 @@ result<routing> route(const router_config& config, const moe_request& x,
 /// Immutable once loaded; shared.
 class local_experts {
 public:
-  /// Reads and packs every expert on the lanes. Errors: io, bad_format,
+  /// Loads every expert on the lanes. Errors: io, bad_format,
   /// unsupported, out_of_memory.
   static result<std::shared_ptr<const local_experts>>
-  load(const opened_model& model, kernels::compute_options options,
-       kernels::lanes& pool);
+  load(packed_images& images, kernels::lanes& pool);
 
   /// Computes all pairs of `choice`, rounding them to `reply` as a remote node
   /// does. @pre `choice` fits the rows of `x`.

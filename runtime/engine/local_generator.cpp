@@ -21,17 +21,25 @@ void collect(std::vector<generated_text>& out,
 
 } // namespace
 
-result<local_model> load_local_model(const opened_model& model,
-                                     kernels::compute_options options,
+result<local_model> load_local_model(packed_images& images,
                                      kernels::lanes& pool) {
-  auto backbone = load_backbone(model, options, pool);
+  auto backbone = load_backbone(images, pool);
   if (!backbone)
     return tl::unexpected{backbone.error()};
-  auto experts = local_experts::load(model, options, pool);
+  auto experts = local_experts::load(images, pool);
   if (!experts)
     return tl::unexpected{experts.error()};
   return local_model{std::move(*backbone), std::move(*experts),
-                     model.generation.eos_ids, row_type(options.mode)};
+                     images.model().generation.eos_ids,
+                     row_type(images.options().mode)};
+}
+
+result<local_model> load_local_model(const opened_model& model,
+                                     kernels::compute_options options,
+                                     kernels::lanes& pool) {
+  // Borrowed: nothing that is loaded refers to it.
+  const auto images = packed_images::open({model_ptr{}, &model}, options, {});
+  return load_local_model(*images, pool);
 }
 
 result<pass_output> run_pass(forward_pass& pass, const batch& x,

@@ -25,6 +25,10 @@ struct local_model {
 };
 
 /// Loads backbone and all experts; `reply` is the default of the mode.
+result<local_model> load_local_model(packed_images& images,
+                                     kernels::lanes& pool);
+
+/// The same without a cache.
 result<local_model> load_local_model(const opened_model& model,
                                      kernels::compute_options options,
                                      kernels::lanes& pool);

@@ -57,18 +57,20 @@ private:
 
 /// q_proj has, head by head, the rows of the query and of its gate.
 void load_gated_query(weight_loader& from, gqa_weights& out) {
-  const auto& x = from.config().attention;
-  const auto both = from.read("q_proj");
-  if (!both)
-    return;
-  row_gatherer query{*both, x.q_size()};
-  row_gatherer gate{*both, x.q_size()};
-  for (uint64_t head = 0; head < x.heads; ++head) {
-    query.add(2 * head * x.head_dim, x.head_dim);
-    gate.add((2 * head + 1) * x.head_dim, x.head_dim);
-  }
-  from.pack(out.q, query.finish());
-  from.pack(out.gate, gate.finish());
+  from.derive({&out.q, &out.gate}, [&] {
+    const auto& x = from.config().attention;
+    const auto both = from.read("q_proj");
+    if (!both)
+      return;
+    row_gatherer query{*both, x.q_size()};
+    row_gatherer gate{*both, x.q_size()};
+    for (uint64_t head = 0; head < x.heads; ++head) {
+      query.add(2 * head * x.head_dim, x.head_dim);
+      gate.add((2 * head + 1) * x.head_dim, x.head_dim);
+    }
+    from.pack(out.q, query.finish());
+    from.pack(out.gate, gate.finish());
+  });
 }
 
 void load_gqa(weight_loader& from, const layer_recipe& layer,
@@ -104,17 +106,23 @@ void load_gqa(weight_loader& from, const layer_recipe& layer,
 void load_latent_heads(weight_loader& from, mla_weights& out) {
   const auto& config = from.config();
   const auto& mla = config.mla;
-  const auto both = from.read("kv_b_proj");
-  if (!both)
-    return;
   out.key_up.resize(config.attention.heads);
   out.value_up.resize(config.attention.heads);
-  for (uint64_t head = 0; head < config.attention.heads; ++head) {
-    const auto first = head * (mla.nope_dim + mla.value_dim);
-    from.pack(out.key_up[head], transposed_rows_of(*both, first, mla.nope_dim));
-    from.pack(out.value_up[head],
-              rows_of(*both, first + mla.nope_dim, mla.value_dim));
-  }
+  std::vector<kernels::packed_weight*> all;
+  for (uint64_t head = 0; head < config.attention.heads; ++head)
+    all.insert(all.end(), {&out.key_up[head], &out.value_up[head]});
+  from.derive(all, [&] {
+    const auto both = from.read("kv_b_proj");
+    if (!both)
+      return;
+    for (uint64_t head = 0; head < config.attention.heads; ++head) {
+      const auto first = head * (mla.nope_dim + mla.value_dim);
+      from.pack(out.key_up[head],
+                transposed_rows_of(*both, first, mla.nope_dim));
+      from.pack(out.value_up[head],
+                rows_of(*both, first + mla.nope_dim, mla.value_dim));
+    }
+  });
 }
 
 void load_mla(weight_loader& from, mla_weights& out) {
@@ -167,36 +175,40 @@ void load_short_conv(weight_loader& from, short_conv_weights& out) {
 /// For each key head the checkpoint has the rows of its q, its k, and of v and
 /// z of the value heads that share it.
 void load_qkvz(weight_loader& from, gated_delta_weights& out) {
-  const auto& x = from.config().gated_delta;
-  const auto stored = from.read("delta_qkvz");
-  if (!stored)
-    return;
-  const uint64_t shared = x.value_heads / x.key_heads * x.value_dim;
-  const uint64_t group = 2 * (x.key_dim + shared);
-  row_gatherer all{*stored, stored->rows};
-  const auto add = [&](uint64_t begin, uint64_t count) {
-    for (uint64_t head = 0; head < x.key_heads; ++head)
-      all.add(head * group + begin, count);
-  };
-  add(0, x.key_dim);
-  add(x.key_dim, x.key_dim);
-  add(2 * uint64_t{x.key_dim}, shared);
-  add(2 * uint64_t{x.key_dim} + shared, shared);
-  from.pack(out.qkvz, all.finish());
+  from.derive({&out.qkvz}, [&] {
+    const auto& x = from.config().gated_delta;
+    const auto stored = from.read("delta_qkvz");
+    if (!stored)
+      return;
+    const uint64_t shared = x.value_heads / x.key_heads * x.value_dim;
+    const uint64_t group = 2 * (x.key_dim + shared);
+    row_gatherer all{*stored, stored->rows};
+    const auto add = [&](uint64_t begin, uint64_t count) {
+      for (uint64_t head = 0; head < x.key_heads; ++head)
+        all.add(head * group + begin, count);
+    };
+    add(0, x.key_dim);
+    add(x.key_dim, x.key_dim);
+    add(2 * uint64_t{x.key_dim}, shared);
+    add(2 * uint64_t{x.key_dim} + shared, shared);
+    from.pack(out.qkvz, all.finish());
+  });
 }
 
 /// The same with b and a.
 void load_ba(weight_loader& from, gated_delta_weights& out) {
-  const auto& x = from.config().gated_delta;
-  const auto stored = from.read("delta_ba");
-  if (!stored)
-    return;
-  const uint64_t shared = x.value_heads / x.key_heads;
-  row_gatherer all{*stored, stored->rows};
-  for (uint64_t part = 0; part < 2; ++part)
-    for (uint64_t head = 0; head < x.key_heads; ++head)
-      all.add((2 * head + part) * shared, shared);
-  from.pack(out.ba, all.finish());
+  from.derive({&out.ba}, [&] {
+    const auto& x = from.config().gated_delta;
+    const auto stored = from.read("delta_ba");
+    if (!stored)
+      return;
+    const uint64_t shared = x.value_heads / x.key_heads;
+    row_gatherer all{*stored, stored->rows};
+    for (uint64_t part = 0; part < 2; ++part)
+      for (uint64_t head = 0; head < x.key_heads; ++head)
+        all.add((2 * head + part) * shared, shared);
+    from.pack(out.ba, all.finish());
+  });
 }
 
 void load_gated_delta(weight_loader& from, gated_delta_weights& out) {

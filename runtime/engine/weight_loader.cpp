@@ -18,15 +18,38 @@ void weight_loader::take(T& out, F read) {
 }
 
 void weight_loader::load(kernels::packed_weight& out, std::string_view role) {
-  take(out, [&] { return load_packed(model_.files, name_of(role), options_); });
+  const auto& name = name_of(role);
+  take(out, [&] {
+    return tape_.packed(name, options_, [&] {
+      return load_packed(model_.files, name, options_);
+    });
+  });
 }
 
 void weight_loader::load(std::vector<float>& out, std::string_view role) {
-  take(out, [&] { return load_floats(model_.files, name_of(role)); });
+  const auto& name = name_of(role);
+  take(out, [&] {
+    return tape_.floats(name, [&] { return load_floats(model_.files, name); });
+  });
 }
 
-void weight_loader::load(hidden_rows& out, std::string_view role) {
-  take(out, [&] { return load_rows(model_.files, name_of(role)); });
+void weight_loader::load(kernels::weight_view& out, std::string_view role) {
+  const auto& name = name_of(role);
+  take(out, [&] {
+    return tape_.rows(name, [&] { return load_rows(model_.files, name); });
+  });
+}
+
+void weight_loader::derive(const std::vector<kernels::packed_weight*>& outs,
+                           const std::function<void()>& make) {
+  if (!failure && !tape_.is_playing())
+    make();
+  for (auto* out : outs)
+    take(*out, [&] {
+      return tape_.packed(
+        "derived", options_,
+        [&]() -> result<kernels::packed_weight> { return std::move(*out); });
+    });
 }
 
 void weight_loader::load(kernels::expert_ffn& out, const ffn_roles& roles) {

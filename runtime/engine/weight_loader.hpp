@@ -1,17 +1,19 @@
 // Loads the tensors of one layer, or of what is outside the layers, by role.
-// The first error is kept and ends the loading: callers read as lists of what
-// there is.
+// All of it goes through a tape, which records it or plays it back: then
+// nothing is read. The first error is kept and ends the loading: callers read
+// as lists of what there is.
 #pragma once
 
 #include "kernels/matmul.hpp"
 #include "kernels/moe_ffn.hpp"
-#include "runtime/engine/hidden_rows.hpp"
 #include "runtime/engine/layer_weights.hpp"
+#include "runtime/engine/weight_tape.hpp"
 #include "runtime/error.hpp"
 #include "runtime/ids.hpp"
 #include "runtime/model/opened_model.hpp"
 #include "runtime/model/stored_matrix.hpp"
 
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -27,11 +29,11 @@ struct ffn_roles {
 
 class weight_loader {
 public:
-  /// For a layer, or without one for the tensors outside. `model` outlives the
-  /// object.
+  /// For a layer, or without one for the tensors outside. `model` and `tape`
+  /// outlive the object.
   weight_loader(const opened_model& model, kernels::compute_options options,
-                std::optional<layer_index> layer = std::nullopt)
-    : model_(model), options_(options), layer_(layer) {
+                weight_tape& tape, std::optional<layer_index> layer)
+    : model_(model), options_(options), tape_(tape), layer_(layer) {
     // nop
   }
 
@@ -41,7 +43,7 @@ public:
 
   void load(kernels::packed_weight& out, std::string_view role);
   void load(std::vector<float>& out, std::string_view role);
-  void load(hidden_rows& out, std::string_view role);
+  void load(kernels::weight_view& out, std::string_view role);
   void load(kernels::expert_ffn& out, const ffn_roles& roles);
 
   /// Weight, with 1 added where the checkpoint leaves it out, and the bias of a
@@ -49,11 +51,16 @@ public:
   void load_norm(norm_weights& out, std::string_view role);
   void load_norm(std::vector<float>& out, std::string_view role);
 
+  /// Matrices made by `make` from others, with `read` and `pack`; what the tape
+  /// plays back is not made again.
+  void derive(const std::vector<kernels::packed_weight*>& outs,
+              const std::function<void()>& make);
+
   /// A matrix in f32 or bf16, expanded if it is quantised; what is made of it
-  /// goes to `pack`.
+  /// goes to `pack`. Inside of `derive`.
   std::optional<stored_matrix> read(std::string_view role);
 
-  /// Packs rows that were cut out of a matrix.
+  /// Packs rows that were cut out of a matrix. Inside of `derive`.
   void pack(kernels::packed_weight& out, const stored_matrix& rows);
 
   std::optional<error> failure;
@@ -66,6 +73,7 @@ private:
 
   const opened_model& model_;
   kernels::compute_options options_;
+  weight_tape& tape_;
   std::optional<layer_index> layer_;
 };
 

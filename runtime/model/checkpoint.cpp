@@ -196,6 +196,13 @@ result<void> checkpoint::read(std::string_view name, uint64_t begin,
   return files_[file].read(*info, begin, out);
 }
 
+std::string checkpoint::stamp() const {
+  std::string text;
+  for (auto& file : files_)
+    text += file.stamp() + "\n";
+  return text;
+}
+
 uint64_t checkpoint::tensor_bytes() const {
   uint64_t sum = 0;
   for (auto& [name, place] : tensors_)

@@ -45,6 +45,10 @@ public:
   result<void> read(std::string_view name, uint64_t begin,
                     std::span<std::byte> out) const;
 
+  /// The stamps of all files, a line each: what was made of the weights is
+  /// valid as long as this stays the same.
+  std::string stamp() const;
+
   /// Bytes of all tensors.
   uint64_t tensor_bytes() const;
 

@@ -209,6 +209,15 @@ const tensor_info* safetensors_file::find(std::string_view name) const {
   return i == tensors_.end() ? nullptr : &i->second;
 }
 
+std::string safetensors_file::stamp() const {
+  struct stat facts {};
+  if (::fstat(fd_, &facts) != 0)
+    return fmt::format("{}: {}", path_, reason());
+  return fmt::format("{} {} bytes, inode {}, changed {}.{:09}",
+                     path_.substr(path_.rfind('/') + 1), facts.st_size,
+                     facts.st_ino, facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec);
+}
+
 result<void> safetensors_file::read(const tensor_info& x, uint64_t begin,
                                     std::span<std::byte> out) const {
   TROUPE_ASSERT(begin <= x.bytes && out.size() <= x.bytes - begin);

@@ -55,6 +55,10 @@ public:
   result<void> read(const tensor_info& x, uint64_t begin,
                     std::span<std::byte> out) const;
 
+  /// Name, size, inode and time of the last change: another text means that the
+  /// file may hold other bytes. Asked of the open file, each time.
+  std::string stamp() const;
+
   uint64_t file_bytes() const {
     return file_bytes_;
   }

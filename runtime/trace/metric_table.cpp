@@ -84,7 +84,16 @@ constexpr metric_family table[] = {
    "troupe_http_connections",
    "Open HTTP connections.",
    {}},
-};
+  {metric::checkpoint_bytes_read,
+   gauge,
+   "troupe_checkpoint_bytes_read",
+   "Bytes of the checkpoint that the process has read since its start.",
+   {"process"}},
+  {metric::huge_page_bytes,
+   gauge,
+   "troupe_huge_page_bytes",
+   "Memory in huge pages when the process had last loaded weights.",
+   {"process"}}};
 
 constexpr bool in_order() {
   for (size_t i = 0; i < std::size(table); ++i)

@@ -28,11 +28,13 @@ enum class metric : uint8_t {
   node_restarts,          ///< {node}
   http_requests,          ///< {route, status}
   http_connections,       ///< Open HTTP connections.
+  checkpoint_bytes_read,  ///< {process}: head or a node's name
+  huge_page_bytes,        ///< {process}
 };
 
 /// The number of families.
 inline constexpr size_t metric_count =
-  static_cast<size_t>(metric::http_connections) + 1;
+  static_cast<size_t>(metric::huge_page_bytes) + 1;
 
 /// What one sample of a family is.
 enum class metric_kind : uint8_t { counter, gauge, histogram };

@@ -85,10 +85,40 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return result;
 }
 
+/// The cache of all programs that a test program starts: not the user's, and
+/// empty at first.
+class cache_home {
+public:
+  cache_home() {
+    char pattern[] = "/tmp/troupe_test_cache_XXXXXX";
+    if (mkdtemp(pattern) == nullptr)
+      throw std::runtime_error("mkdtemp failed");
+    path_ = pattern;
+  }
+
+  ~cache_home() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  std::string variable() const {
+    return std::string{variable_name} + path_;
+  }
+
+  static constexpr const char* variable_name = "XDG_CACHE_HOME=";
+
+private:
+  std::string path_;
+};
+
 std::vector<std::string> marked_environment(const std::string& mark) {
-  std::vector<std::string> result{mark};
+  static const cache_home cache;
+  std::vector<std::string> result{mark, cache.variable()};
+  const auto is_set = [](const char* x, const char* name) {
+    return std::strncmp(x, name, std::strlen(name)) == 0;
+  };
   for (auto x = environ; *x != nullptr; ++x)
-    if (std::strncmp(*x, mark_name, std::strlen(mark_name)) != 0)
+    if (!is_set(*x, mark_name) && !is_set(*x, cache_home::variable_name))
       result.emplace_back(*x);
   return result;
 }

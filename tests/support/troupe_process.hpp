@@ -2,7 +2,8 @@
 // printed so far, sends signals, waits within a bound, and finds every process
 // that it has started, also after its own end. Output goes to files in memory,
 // so that a program never waits for its test. The destructor kills whatever is
-// left. Linux only.
+// left. The packed weights of all programs that a test program starts are in
+// one cache of its own. Linux only.
 #pragma once
 
 #include <chrono>

@@ -117,4 +117,19 @@ BOOST_AUTO_TEST_CASE(insecure_allows_what_loopback_rules_forbid) {
   BOOST_TEST(!check_loopback(x->head).has_value());
 }
 
+BOOST_AUTO_TEST_CASE(the_cache_is_on_by_default_and_can_be_told_where) {
+  auto plain = parse("");
+  BOOST_TEST_REQUIRE(plain.has_value());
+  BOOST_TEST(plain->cache.enabled);
+  BOOST_TEST(plain->cache.dir.empty());
+  auto x = parse("[cache]\nenabled = false\ndir = \"/var/cache/troupe\"\n"
+                 "bytes_max = \"64GiB\"\npages = \"file\"\n");
+  BOOST_TEST_REQUIRE(x.has_value());
+  BOOST_TEST(!x->cache.enabled);
+  BOOST_TEST(x->cache.dir == "/var/cache/troupe");
+  BOOST_TEST(x->cache.bytes_max.bytes == uint64_t{64} << 30);
+  BOOST_TEST((x->cache.pages == cache_pages::file));
+  BOOST_TEST(!parse("[cache]\npages = \"huge\"\n").has_value());
+}
+
 BOOST_AUTO_TEST_SUITE_END()

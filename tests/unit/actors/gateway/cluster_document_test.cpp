@@ -24,6 +24,8 @@ cluster_report sample() {
   BOOST_TEST_REQUIRE(map.has_value());
   cluster->map = std::make_shared<const shard_map>(std::move(*map));
   x.cluster = cluster;
+  x.counts.nodes[node_id{1}].process.bytes_read = 123;
+  x.counts.process.huge_bytes = 456;
   x.workers.push_back({"w1", 77, 6, "exit 1", false});
   x.actors.push_back({"router", true, 1, "oops", x.head.started + 1s});
   return x;
@@ -43,6 +45,8 @@ BOOST_AUTO_TEST_CASE(nodes_have_state_memory_and_restarts_of_their_process) {
   BOOST_TEST(node["expert_bytes"] == 400);
   BOOST_TEST(node["restarts"] == 6);
   BOOST_TEST(node["pairs"] == 0);
+  BOOST_TEST(node["checkpoint_bytes_read"] == 123);
+  BOOST_TEST(x["head"]["huge_page_bytes"] == 456);
 }
 
 BOOST_AUTO_TEST_CASE(the_map_names_the_experts_of_each_node_and_layer) {

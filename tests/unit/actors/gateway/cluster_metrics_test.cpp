@@ -35,8 +35,16 @@ BOOST_AUTO_TEST_CASE(a_counter_is_not_added_twice) {
   shown.update(now, nodes, {{"w1", 1, 3, "", false}});
   shown.update(now, nodes, {{"w1", 1, 3, "", false}});
   now.remote_pairs = 8;
+  now.process.bytes_read = 100;
+  now.nodes[node_id{1}].process.bytes_read = 50;
+  now.nodes[node_id{1}].process.huge_bytes = 2048;
+  shown.update(now, nodes, {{"w1", 1, 4, "", false}});
+  now.nodes[node_id{1}].process.bytes_read = 7; // another process by now
   shown.update(now, nodes, {{"w1", 1, 4, "", false}});
   auto text = counts.text();
+  BOOST_TEST(has("troupe_checkpoint_bytes_read{process=\"head\"} 100"), text);
+  BOOST_TEST(has("troupe_checkpoint_bytes_read{process=\"w1\"} 7"), text);
+  BOOST_TEST(has("troupe_huge_page_bytes{process=\"w1\"} 2048"), text);
   BOOST_TEST(has("troupe_pairs_total{destination=\"remote\"} 8"), text);
   BOOST_TEST(has("troupe_remote_wait_seconds_total 2.5"), text);
   BOOST_TEST(has("troupe_expert_compute_seconds_total{node=\"w1\"} 1.5"), text);

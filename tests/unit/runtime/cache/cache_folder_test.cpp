@@ -109,6 +109,17 @@ BOOST_AUTO_TEST_CASE(the_file_of_an_older_state_of_the_model_is_superseded) {
   BOOST_TEST(exists('b'));
 }
 
+BOOST_AUTO_TEST_CASE(what_a_dead_process_began_is_cleared_away) {
+  namespace fs = std::filesystem;
+  const auto old = folder.write("a.packed.abcdef.new", "x");
+  const auto fresh = folder.write("b.packed.abcdef.new", "x");
+  fs::last_write_time(old,
+                      fs::file_time_type::clock::now() - std::chrono::hours{2});
+  make_room(folder.path(), {path('x'), "model of x", 0, UINT64_MAX});
+  BOOST_TEST(!fs::exists(old));
+  BOOST_TEST(fs::exists(fresh));
+}
+
 BOOST_AUTO_TEST_CASE(a_folder_is_made_for_this_user_alone) {
   const auto deep = folder.path("some/where/troupe");
   BOOST_TEST(prepare_cache_folder(deep).has_value());

@@ -24,6 +24,8 @@ statistics sample() {
   node.pairs = 7;
   node.batches = 4;
   node.round_trip = 8ms;
+  node.process.bytes_read = 4096;
+  x.process.huge_bytes = 8192;
   return x;
 }
 
@@ -44,6 +46,8 @@ BOOST_AUTO_TEST_CASE(the_json_has_rates_and_figures_by_node_name) {
   BOOST_TEST(x["rerouted_pairs"] == 9);
   BOOST_TEST(x["nodes"]["w1"]["pairs"] == 7);
   BOOST_TEST(x["nodes"]["w1"]["round_trip_seconds"] == 0.008);
+  BOOST_TEST(x["nodes"]["w1"]["checkpoint_bytes_read"] == 4096);
+  BOOST_TEST(x["huge_page_bytes"] == 8192);
 }
 
 BOOST_AUTO_TEST_CASE(a_run_without_time_has_no_rate) {

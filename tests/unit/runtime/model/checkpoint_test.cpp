@@ -50,6 +50,27 @@ BOOST_AUTO_TEST_CASE(one_file_is_a_checkpoint) {
   BOOST_TEST(!x->read("w", 5, out).has_value());
 }
 
+BOOST_AUTO_TEST_CASE(a_stamp_changes_with_the_files_and_with_nothing_else) {
+  test::scratch_folder folder;
+  const auto path =
+    folder.write("model.safetensors", test::one_tensor_file("w", 2, 3));
+  const auto before = checkpoint::open(folder.path()).value().stamp();
+  folder.write("config.json", "{}");
+  const auto x = checkpoint::open(folder.path()).value();
+  BOOST_TEST(x.stamp() == before);
+  namespace fs = std::filesystem;
+  fs::last_write_time(path,
+                      fs::last_write_time(path) + std::chrono::seconds{1});
+  BOOST_TEST(x.stamp() != before); // of a file that is open already, too
+  BOOST_TEST(checkpoint::open(folder.path()).value().stamp() == x.stamp());
+  // The same size and time, but another file.
+  const auto time = fs::last_write_time(path);
+  folder.write("other", test::one_tensor_file("w", 2, 3));
+  fs::rename(folder.path("other"), path);
+  fs::last_write_time(path, time);
+  BOOST_TEST(checkpoint::open(folder.path()).value().stamp() != x.stamp());
+}
+
 BOOST_AUTO_TEST_CASE(shards_are_one_set_of_tensors) {
   scratch_folder folder;
   write_sharded(folder);
