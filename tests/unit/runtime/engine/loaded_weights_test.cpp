@@ -5,6 +5,7 @@
 #include "runtime/engine/memory_needs.hpp"
 #include "tests/unit/runtime/model/fixture_models.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <boost/test/unit_test.hpp>
 
@@ -35,12 +36,16 @@ model_ptr make_model(const scratch_folder& folder, const std::string& fixture,
   return *x;
 }
 
-std::shared_ptr<const backbone_weights> load(const opened_model& model,
-                                             kernels::compute_options options) {
+std::shared_ptr<const backbone_weights> load(packed_images& images) {
   kernels::lanes alone{{.count = 0}};
-  auto x = load_backbone(model, options, alone);
+  auto x = load_backbone(images, alone);
   BOOST_REQUIRE_MESSAGE(x.has_value(), (x ? "" : x.error().message));
   return *x;
+}
+
+std::shared_ptr<const backbone_weights> load(model_ptr model,
+                                             kernels::compute_options options) {
+  return load(*packed_images::open(std::move(model), options));
 }
 
 constexpr kernels::compute_options oracle{kernels::isa::scalar,
@@ -74,20 +79,50 @@ BOOST_AUTO_TEST_CASE(every_storage_takes_the_memory_that_was_predicted) {
       auto model = make_model(folder, name);
       const kernels::compute_options options{kernels::best_isa(), mode};
       auto needs = memory_needs_of(*model, options);
-      BOOST_TEST(load(*model, options)->size_bytes() == needs.backbone_bytes,
-                 name);
+      auto images = packed_images::open(model, options);
+      BOOST_TEST(load(*images)->size_bytes() == needs.backbone_bytes, name);
       auto layer = moe_layers_of(model->config).front();
-      auto expert = packed_expert::load(*model, layer, expert_id{0}, options);
+      auto expert = packed_expert::load(*images, layer, expert_id{0});
       BOOST_REQUIRE_MESSAGE(expert.has_value(),
                             (expert ? "" : expert.error().message));
       BOOST_TEST((*expert)->size_bytes() == needs.expert_bytes, name);
     }
 }
 
+BOOST_AUTO_TEST_CASE(every_storage_comes_back_from_the_cache_unread) {
+  for (auto& name : bound_fixtures()) {
+    scratch_folder folder;
+    scratch_folder cache;
+    auto model = make_model(folder, name);
+    const kernels::compute_options options{kernels::best_isa(),
+                                           numeric_mode::bf16};
+    image_cache_options where;
+    where.folder = cache.path();
+    where.free_percent_min = 0;
+    auto cold = packed_images::open(model, options, where);
+    auto expected = load(*cold);
+    auto layer = moe_layers_of(model->config).front();
+    auto expert = cold->expert(layer, expert_id{0});
+    BOOST_REQUIRE(expert.has_value());
+    auto warm =
+      packed_images::open(open_model(folder.path()).value(), options, where);
+    auto found = load(*warm);
+    auto again = warm->expert(layer, expert_id{0});
+    BOOST_REQUIRE(again.has_value());
+    BOOST_TEST(warm->stats().bytes_read == 0u, name);
+    BOOST_TEST(found->size_bytes() == expected->size_bytes(), name);
+    BOOST_TEST(std::equal(found->head.data(),
+                          found->head.data() + found->head.size_bytes(),
+                          expected->head.data()),
+               name);
+    BOOST_TEST(std::ranges::equal(again->bytes, expert->bytes), name);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(latent_heads_are_cut_and_the_keys_part_turned) {
   scratch_folder folder;
   auto model = make_model(folder, "deepseek_v3", row_number);
-  auto weights = load(*model, oracle);
+  auto weights = load(model, oracle);
   auto& x = std::get<mla_weights>(weights->layers[1].mixer);
   BOOST_REQUIRE(x.key_up.size() == 4u);
   // Head 2 has rows 64 ... 95 of kv_b_proj: 16 of the key, 16 of the value.
@@ -102,7 +137,7 @@ BOOST_AUTO_TEST_CASE(latent_heads_are_cut_and_the_keys_part_turned) {
 BOOST_AUTO_TEST_CASE(a_gate_among_the_queries_is_taken_out) {
   scratch_folder folder;
   auto model = make_model(folder, "qwen3_next", row_number);
-  auto weights = load(*model, oracle);
+  auto weights = load(model, oracle);
   auto& x = std::get<gqa_weights>(weights->layers[3].mixer);
   std::vector<float> queries;
   std::vector<float> gates;
@@ -117,7 +152,7 @@ BOOST_AUTO_TEST_CASE(a_gate_among_the_queries_is_taken_out) {
 BOOST_AUTO_TEST_CASE(rows_by_key_head_are_put_in_order) {
   scratch_folder folder;
   auto model = make_model(folder, "qwen3_next", row_number);
-  auto weights = load(*model, oracle);
+  auto weights = load(model, oracle);
   auto& x = std::get<gated_delta_weights>(weights->layers[0].mixer);
   // Of each key head: q 16, k 16, v of two heads 32, z of two heads 32.
   std::vector<float> order;
@@ -136,7 +171,7 @@ BOOST_AUTO_TEST_CASE(rows_by_key_head_are_put_in_order) {
 BOOST_AUTO_TEST_CASE(norms_stored_less_one_get_it_back) {
   scratch_folder folder;
   auto model = make_model(folder, "qwen3_next", row_number);
-  auto weights = load(*model, oracle);
+  auto weights = load(model, oracle);
   BOOST_TEST(weights->final_norm.weight[3] == 4.0f);
   BOOST_TEST(weights->layers[0].mixer_norm.weight[3] == 4.0f);
   BOOST_TEST(std::get<gqa_weights>(weights->layers[3].mixer).q_norm[3] == 4.0f);
@@ -147,11 +182,11 @@ BOOST_AUTO_TEST_CASE(norms_stored_less_one_get_it_back) {
 
 BOOST_AUTO_TEST_CASE(all_parts_of_a_layer_are_there) {
   scratch_folder folder;
-  auto biased = load(*make_model(folder, "phimoe", row_number), oracle);
+  auto biased = load(make_model(folder, "phimoe", row_number), oracle);
   BOOST_TEST(biased->layers[0].mixer_norm.bias.size() == 64u);
   BOOST_TEST(biased->final_norm.bias.size() == 64u);
   BOOST_TEST(biased->head_bias.size() == 512u);
-  auto gated = load(*make_model(folder, "afmoe", row_number), oracle);
+  auto gated = load(make_model(folder, "afmoe", row_number), oracle);
   BOOST_TEST(gated->layers[1].after_mixer.weight.size() == 64u);
   BOOST_TEST(gated->layers[1].after_ffn.weight.size() == 64u);
   BOOST_TEST(gated->layers[1].selection_bias.size() == 8u);
@@ -159,17 +194,18 @@ BOOST_AUTO_TEST_CASE(all_parts_of_a_layer_are_there) {
   BOOST_TEST(gated->layers[0].dense.has_value());
   BOOST_TEST(std::get<gqa_weights>(gated->layers[0].mixer).gate.outputs() ==
              64u);
-  auto sunk = load(*make_model(folder, "gpt_oss", row_number), oracle);
+  auto sunk = load(make_model(folder, "gpt_oss", row_number), oracle);
   BOOST_TEST(sunk->layers[0].router_bias.size() == 8u);
   BOOST_TEST(std::get<gqa_weights>(sunk->layers[0].mixer).sinks.size() == 4u);
-  auto shared = load(*make_model(folder, "qwen2_moe", row_number), oracle);
+  auto shared = load(make_model(folder, "qwen2_moe", row_number), oracle);
   BOOST_TEST(shared->layers[0].shared_gate.outputs() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(biases_of_experts_are_part_of_their_image) {
   scratch_folder folder;
   auto model = make_model(folder, "gpt_oss", row_number);
-  auto x = packed_expert::load(*model, layer_index{0}, expert_id{2}, oracle);
+  auto images = packed_images::open(model, oracle);
+  auto x = packed_expert::load(*images, layer_index{0}, expert_id{2});
   BOOST_REQUIRE(x.has_value());
   auto& ffn = (*x)->ffn();
   // Stored [8, 128]: each element is its row's number, that of the expert.
