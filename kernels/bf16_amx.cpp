@@ -62,10 +62,7 @@ inline void prefetch_lines(const std::byte* from, size_t lines) {
     _mm_prefetch(at + i * 64, static_cast<_mm_hint>(Hint));
 }
 
-/// Up to 16 rows, all 64 columns. At each step, four times `Lines` cache lines
-/// are fetched: of the blocks that follow, or of the next panel as it is
-/// stored.
-template <size_t Lines>
+/// Up to 16 rows, all 64 columns.
 TROUPE_AMX void stream_panel(const panel_task& task, const std::byte* x,
                              size_t rows) {
   configure(rows, rows);
@@ -76,25 +73,22 @@ TROUPE_AMX void stream_panel(const panel_task& task, const std::byte* x,
   const size_t x_step = rows * tile_row_bytes;
   const std::byte* w = task.panel;
   const std::byte* ahead = task.panel + prefetch_bytes;
-  if (task.is_expanded && task.next != nullptr)
-    ahead = task.next;
   for (size_t step = 0; step < task.steps; ++step) {
     // The stream goes on in the next panel, wherever that lies.
-    if (!task.is_expanded && task.next != nullptr &&
-        step + prefetch_bytes / block_bytes == task.steps)
+    if (step + prefetch_bytes / block_bytes == task.steps && task.next)
       ahead = task.next;
     _tile_loadd(4, x, tile_row_bytes);
-    prefetch_lines<_MM_HINT_T0>(ahead, Lines);
+    prefetch_lines<_MM_HINT_T0>(ahead, 16);
     _tile_loadd(6, w, block_row_bytes);
     _tile_dpbf16ps(0, 4, 6);
-    prefetch_lines<_MM_HINT_T0>(ahead + Lines * 64, Lines);
+    prefetch_lines<_MM_HINT_T0>(ahead + 1024, 16);
     _tile_loadd(7, w + 64, block_row_bytes);
     _tile_dpbf16ps(1, 4, 7);
-    prefetch_lines<_MM_HINT_T0>(ahead + 2 * Lines * 64, Lines);
+    prefetch_lines<_MM_HINT_T0>(ahead + 2048, 16);
     _tile_loadd(6, w + 128, block_row_bytes);
     _tile_dpbf16ps(2, 4, 6);
-    prefetch_lines<_MM_HINT_T0>(ahead + 3 * Lines * 64, Lines);
-    ahead += 4 * Lines * 64;
+    prefetch_lines<_MM_HINT_T0>(ahead + 3072, 16);
+    ahead += block_bytes;
     _tile_loadd(7, w + 192, block_row_bytes);
     _tile_dpbf16ps(3, 4, 7);
     x += x_step;
@@ -105,14 +99,6 @@ TROUPE_AMX void stream_panel(const panel_task& task, const std::byte* x,
   _tile_stored(1, task.out + 16, stride);
   _tile_stored(2, task.out + 32, stride);
   _tile_stored(3, task.out + 48, stride);
-}
-
-/// The kernel that fetches as much as `task` will need.
-auto choose_stream(const panel_task& task) {
-  constexpr size_t lines = block_bytes / 64 / 4;
-  if (!task.is_expanded)
-    return stream_panel<lines>;
-  return task.next_step_bytes > 5 * 4 * 64 ? stream_panel<9> : stream_panel<5>;
 }
 
 /// Two tiles of rows against 32 columns, over steps [begin, end).
@@ -198,9 +184,8 @@ void multiply_pairs(const panel_task& task, size_t begin, size_t end) {
   const size_t pairs = task.range.count / (2 * tile_rows) +
                        (task.range.count % (2 * tile_rows) > tile_rows);
   // The next panel's part of this pass, spread evenly over all squares.
-  const size_t half_lines = (task.next_step_bytes + 127) / 128;
-  const size_t lines = task.next ? (half_lines + pairs - 1) / pairs : 0;
-  const std::byte* next = task.next + begin * task.next_step_bytes;
+  const size_t lines = task.next ? (32 + pairs - 1) / pairs : 0;
+  const std::byte* next = task.next + begin * block_bytes;
   for (size_t half = 0; half < 2; ++half) {
     size_t lower_rows = 0;
     for (size_t pair = 0; pair < pairs; ++pair) {
@@ -243,8 +228,8 @@ void multiply_panel_amx(const panel_task& task) {
     const size_t done = task.range.count - rest;
     panel_task last = task;
     last.out = task.out + done * task.out_stride;
-    choose_stream(task)(
-      last, tile_data(task, (task.range.first + done) / tile_rows), rest);
+    stream_panel(last, tile_data(task, (task.range.first + done) / tile_rows),
+                 rest);
   }
   release_tiles();
 }

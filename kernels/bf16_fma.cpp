@@ -73,29 +73,20 @@ HWY_INLINE void add_block(const float* x, size_t x_stride, const uint32_t* w,
     add_step<Rows, vectors>(x, x_stride, w + column, out + column, out_stride);
 }
 
-/// Asks for the blocks that follow, or for the next panel as it is stored.
-HWY_INLINE void fetch_ahead(const panel_task& task, size_t step) {
-  if (task.is_expanded && task.next == nullptr)
-    return;
-  const size_t bytes = task.is_expanded ? task.next_step_bytes : block_bytes;
-  const std::byte* from = task.is_expanded
-                            ? task.next + step * bytes
-                            : task.panel + (step + prefetch_blocks) * bytes;
-  for (size_t line = 0; line < bytes; line += 64)
-    hwy::Prefetch(from + line);
-}
-
 void multiply_panel(const panel_task& task) {
-  const size_t x_stride = task.steps * step_inputs;
-  const auto* rows = reinterpret_cast<const float*>(task.rows);
+  const size_t x_stride = task.steps_of_rows() * step_inputs;
+  const auto* rows =
+    reinterpret_cast<const float*>(task.rows) + task.first_step * step_inputs;
   const size_t count = task.range.count;
   const f32s f;
-  for (size_t r = 0; r < count; ++r)
+  for (size_t r = 0; r < count && task.first_step == 0; ++r)
     for (size_t column = 0; column < panel_columns; column += width)
       hn::StoreU(hn::Zero(f), f, task.out + r * task.out_stride + column);
   for (size_t step = 0; step < task.steps; ++step) {
     const std::byte* block = task.panel + step * block_bytes;
-    fetch_ahead(task, step);
+    // A part was expanded just now.
+    for (size_t line = 0; line < block_bytes && !task.is_part(); line += 64)
+      hwy::Prefetch(block + prefetch_blocks * block_bytes + line);
     const auto* w = reinterpret_cast<const uint32_t*>(block);
     const float* x = rows + task.range.first * x_stride + step * step_inputs;
     float* out = task.out;

@@ -27,10 +27,12 @@ float step_sum(const bf16* x, const bf16* pairs) {
 void multiply_panel_scalar(const panel_task& task) {
   const auto* rows = reinterpret_cast<const bf16*>(task.rows);
   for (size_t r = 0; r < task.range.count; ++r) {
-    const bf16* x = rows + (task.range.first + r) * task.steps * step_inputs;
+    const size_t row = task.range.first + r;
+    const bf16* x =
+      rows + (row * task.steps_of_rows() + task.first_step) * step_inputs;
     float* out = task.out + r * task.out_stride;
     for (size_t column = 0; column < panel_columns; ++column) {
-      float acc = 0;
+      float acc = task.first_step == 0 ? 0.0f : out[column];
       for (size_t step = 0; step < task.steps; ++step) {
         const auto* block =
           reinterpret_cast<const bf16*>(task.panel + step * block_bytes);
@@ -44,6 +46,7 @@ void multiply_panel_scalar(const panel_task& task) {
 
 void multiply_panel(isa level, const panel_task& task) {
   TROUPE_ASSERT(task.range.first + task.range.count <= task.row_count);
+  TROUPE_ASSERT(!task.is_part() || computes_parts(level));
   switch (level) {
   case isa::scalar:
     return multiply_panel_scalar(task);

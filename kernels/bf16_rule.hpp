@@ -37,11 +37,26 @@ struct panel_task {
   row_range range;       ///< Which of them to compute.
   float* out;            ///< [range.count, 64]
   size_t out_stride;
-  bool is_fetched = false;  ///< The panel is on its way to the cache.
-  bool is_expanded = false; ///< It was written just now: it is in the cache.
-  const std::byte* next = nullptr; ///< A block to fetch meanwhile, or null,
-  size_t next_step_bytes = block_bytes; ///< so much of it at each step.
+  bool is_fetched = false;         ///< The panel is on its way to the cache.
+  const std::byte* next = nullptr; ///< A panel to fetch meanwhile, or null.
+  /// Steps [first_step, first_step + steps) of `row_steps` are computed: all
+  /// (row_steps is 0), or a part that adds to `out` unless it is the first.
+  size_t first_step = 0;
+  size_t row_steps = 0;
+
+  bool is_part() const {
+    return row_steps != 0;
+  }
+  /// Steps of a packed row.
+  size_t steps_of_rows() const {
+    return is_part() ? row_steps : steps;
+  }
 };
+
+/// Whether the kernel of `level` computes parts of panels.
+inline bool computes_parts(isa level) {
+  return level != isa::amx;
+}
 
 /// Rows: bf16 [row][steps * 32].
 void multiply_panel_scalar(const panel_task& task);

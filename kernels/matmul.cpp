@@ -115,34 +115,6 @@ size_t blocks_per_task(const packed_weight& w, size_t rows, size_t blocks,
                             std::max(run_bytes / w.block_bytes(), size_t{1}));
 }
 
-void multiply_block(const block_task& task, const packed_rows& x) {
-  const auto& w = *task.w;
-  const auto& range = task.range;
-  TROUPE_ASSERT(x.inputs() == w.inputs() && task.block < w.blocks());
-  TROUPE_ASSERT(range.first % row_tile == 0);
-  TROUPE_ASSERT(range.count % row_tile == 0 ||
-                range.first + range.count == x.rows());
-  const std::byte* block = w.expand_block(task.block, task.memory);
-  if (w.options().mode == numeric_mode::f32) {
-    const auto* rows = reinterpret_cast<const float*>(x.data());
-    return w.tiles()->multiply(block, rows + range.first * x.inputs(),
-                               range.count, task.out);
-  }
-  bf16_rule::panel_task panel;
-  panel.panel = block;
-  panel.steps = bf16_rule::steps_of(w.inputs());
-  panel.rows = x.data();
-  panel.row_count = x.rows();
-  panel.range = range;
-  panel.out = task.out.data;
-  panel.out_stride = task.out.stride;
-  panel.is_expanded = w.format() != weight_format::plain;
-  panel.is_fetched = task.is_fetched || panel.is_expanded;
-  panel.next = task.next;
-  panel.next_step_bytes = (w.block_bytes() / panel.steps + 63) / 64 * 64;
-  bf16_rule::multiply_panel(w.options().isa, panel);
-}
-
 void matmul(const packed_weight& w, activation_view x, matrix_view<float> y,
             lanes& pool) {
   const packed_weight* weight = &w;

@@ -108,11 +108,9 @@ public:
     return tiles_.get();
   }
 
-  /// Memory that `expand_block` needs; none for plain weights.
+  /// Memory that a task needs to expand a block, or the part of one that it
+  /// computes at once; none for plain weights.
   size_t expansion_bytes() const;
-  /// Block `block` as that of a plain weight: in place, or expanded into
-  /// `memory` (64-byte aligned).
-  const std::byte* expand_block(size_t block, std::byte* memory) const;
 
 private:
   aligned_buffer own_;

@@ -197,26 +197,10 @@ size_t packed_weight::expansion_bytes() const {
   if (format() == weight_format::plain)
     return 0;
   if (options_.mode == numeric_mode::bf16)
-    return steps_of(inputs()) * bf16_rule::block_bytes;
+    return std::min(expanded_steps(options_.isa), steps_of(inputs())) *
+           bf16_rule::block_bytes;
   return tiles_->block_bytes() +
          aligned(f32_tiles::columns * inputs() * sizeof(float));
-}
-
-const std::byte* packed_weight::expand_block(size_t block,
-                                             std::byte* memory) const {
-  if (format() == weight_format::plain)
-    return block_data(block);
-  TROUPE_ASSERT(memory != nullptr);
-  const quantised_blocks shape{format(), inputs(), options_.mode};
-  if (options_.mode == numeric_mode::bf16) {
-    shape.expand_panel(options_.isa, block_data(block),
-                       reinterpret_cast<bf16*>(memory));
-    return memory;
-  }
-  auto* rows = reinterpret_cast<float*>(memory + tiles_->block_bytes());
-  shape.expand_rows(options_.isa, block_data(block), rows);
-  tiles_->pack_block(rows, memory);
-  return memory;
 }
 
 } // namespace troupe::kernels

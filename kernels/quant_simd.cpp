@@ -7,6 +7,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/quant_simd.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -68,6 +69,9 @@ using u32s = hn::ScalableTag<uint32_t>;
 using f32s = hn::ScalableTag<float>;
 using halves = hn::Rebind<uint8_t, u16s>;   ///< as many bytes as u16 lanes
 using quarters = hn::Rebind<uint8_t, u32s>; ///< as many bytes as u32 lanes
+/// Ahead of a stream from memory; a panel ends where the next one begins.
+constexpr size_t prefetch_bytes = 8192;
+
 using u16_vec = hn::Vec<u16s>;
 using u32_vec = hn::Vec<u32s>;
 
@@ -164,8 +168,10 @@ void fp8_to_bf16(const uint8_t* codes, const fp8_table& table, size_t count,
   };
   auto* to = reinterpret_cast<uint16_t*>(out);
   size_t i = 0;
-  for (; i + width <= count; i += width)
+  for (; i + width <= count; i += width) {
+    hwy::Prefetch(codes + i + prefetch_bytes);
     step(codes + i, to + i);
+  }
   if (i == count)
     return;
   uint8_t last[hn::MaxLanes(u16s())] = {};
@@ -285,6 +291,7 @@ void mxfp4_to_panel(const uint8_t* codes, const uint8_t* scales, bf16* out) {
   const u32s w;
   const quarters bytes;
   const mxfp4_expander expander;
+  hwy::Prefetch(scales + prefetch_bytes);
   u16_vec exponents[columns / width];
   for (size_t i = 0; i < columns / width; ++i) {
     const auto scale = hn::PromoteTo(w, hn::LoadU(bytes, scales + i * width));
@@ -294,13 +301,15 @@ void mxfp4_to_panel(const uint8_t* codes, const uint8_t* scales, bf16* out) {
       hn::Sub(hn::ShiftLeft<7>(both), hn::Set(d, uint16_t{127 << 7}));
   }
   auto* to = reinterpret_cast<uint16_t*>(out);
-  for (size_t pair = 0; pair < pairs; ++pair)
+  for (size_t pair = 0; pair < pairs; ++pair) {
+    hwy::Prefetch(codes + prefetch_bytes);
     for (size_t i = 0; i < columns / width; ++i) {
       const auto byte = hn::PromoteTo(w, hn::LoadU(bytes, codes));
       hn::StoreU(expander(byte, exponents[i]), d, to);
       codes += width;
       to += 2 * width;
     }
+  }
 }
 
 void mxfp4_to_f32(const uint8_t* codes, float scale, float* out) {

@@ -24,6 +24,8 @@ constexpr size_t panel_step_elements = panel_columns * step_inputs;
 /// Steps that share an FP8 scale.
 constexpr size_t fp8_steps = fp8_block_size / step_inputs;
 constexpr uint8_t scale_of_one = 127;
+/// 8 KiB of bf16: with the rows' part and the codes ahead they fit in L1.
+constexpr size_t steps_at_once = 2;
 
 static_assert(mxfp4_block_size == step_inputs &&
               fp8_block_size % panel_columns == 0);
@@ -167,23 +169,26 @@ void expand_fp8_slowly(const uint8_t* codes, float scale, size_t inputs,
   }
 }
 
-void expand_fp8_panel(const quant_loops& loops, size_t inputs,
-                      const std::byte* block, bf16* panel) {
+void expand_fp8_steps(const quantised_blocks& shape, isa level,
+                      const std::byte* block, step_range range, bf16* panel) {
+  const auto& loops = quant_loops_for(level);
   const auto* records = reinterpret_cast<const fp8_record*>(block);
-  const size_t groups = fp8_groups(inputs), steps = steps_of(inputs);
-  const auto* codes = reinterpret_cast<const uint8_t*>(records + groups);
-  for (size_t group = 0; group < groups; ++group) {
-    const auto& record = records[group];
-    const size_t first = group * fp8_steps;
-    const size_t count = std::min(fp8_steps, steps - first);
-    const size_t at = first * panel_step_elements;
+  const auto* codes =
+    reinterpret_cast<const uint8_t*>(records + fp8_groups(shape.inputs));
+  const size_t end = range.first + range.count;
+  for (size_t first = range.first; first < end;) {
+    const auto& record = records[first / fp8_steps];
+    const auto* from = codes + first * panel_step_elements;
+    const size_t count = std::min(fp8_steps - first % fp8_steps, end - first);
     if (is_ordinary_fp8(record.scale))
-      loops.fp8_to_bf16(codes + at, record.table, count * panel_step_elements,
-                        panel + at);
+      loops.fp8_to_bf16(from, record.table, count * panel_step_elements, panel);
     else
       expand_fp8_slowly(
-        codes + at, record.scale,
-        std::min(fp8_block_size, inputs - group * fp8_block_size), panel + at);
+        from, record.scale,
+        std::min(count * step_inputs, shape.inputs - first * step_inputs),
+        panel);
+    panel += count * panel_step_elements;
+    first += count;
   }
 }
 
@@ -207,21 +212,28 @@ bool are_ordinary(const std::array<uint8_t, panel_columns>& scales) {
   return all;
 }
 
-void expand_mxfp4_panel(const quant_loops& loops, size_t inputs,
-                        const std::byte* block, bf16* panel) {
+void expand_mxfp4_steps(const quantised_blocks& shape, isa level,
+                        const std::byte* block, step_range range, bf16* panel) {
+  const auto& loops = quant_loops_for(level);
   const auto* from = reinterpret_cast<const mxfp4_step*>(block);
-  for (size_t step = 0; step < steps_of(inputs); ++step) {
-    auto* out = panel + step * panel_step_elements;
-    if (are_ordinary(from[step].scales))
-      loops.mxfp4_to_panel(from[step].codes.data(), from[step].scales.data(),
-                           out);
+  for (size_t i = 0; i < range.count; ++i) {
+    const auto& step = from[range.first + i];
+    auto* out = panel + i * panel_step_elements;
+    if (are_ordinary(step.scales))
+      loops.mxfp4_to_panel(step.codes.data(), step.scales.data(), out);
     else
       expand_mxfp4_slowly(
-        from[step], std::min(step_inputs, inputs - step * step_inputs), out);
+        step,
+        std::min(step_inputs, shape.inputs - (range.first + i) * step_inputs),
+        out);
   }
 }
 
 } // namespace
+
+size_t expanded_steps(isa level) {
+  return bf16_rule::computes_parts(level) ? steps_at_once : SIZE_MAX;
+}
 
 size_t quantised_blocks::block_bytes() const {
   const bool is_fp8 = format == weight_format::fp8_block;
@@ -249,13 +261,13 @@ void quantised_blocks::pack(const quantised_view& source, size_t first_row,
   pack_mxfp4_panel(source, first_row, block);
 }
 
-void quantised_blocks::expand_panel(isa level, const std::byte* block,
-                                    bf16* panel) const {
+void quantised_blocks::expand_steps(isa level, const std::byte* block,
+                                    step_range steps, bf16* panel) const {
   TROUPE_ASSERT(mode == numeric_mode::bf16);
-  const auto& loops = quant_loops_for(level);
+  TROUPE_ASSERT(steps.first + steps.count <= steps_of(inputs));
   if (format == weight_format::fp8_block)
-    return expand_fp8_panel(loops, inputs, block, panel);
-  expand_mxfp4_panel(loops, inputs, block, panel);
+    return expand_fp8_steps(*this, level, block, steps, panel);
+  expand_mxfp4_steps(*this, level, block, steps, panel);
 }
 
 void quantised_blocks::expand_rows(isa level, const std::byte* block,

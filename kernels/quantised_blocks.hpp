@@ -20,6 +20,17 @@
 
 namespace troupe::kernels {
 
+/// Steps of 32 K of a panel.
+struct step_range {
+  size_t first = 0;
+  size_t count = 0;
+};
+
+/// How many steps are expanded at once: few, so that they stay in the core's
+/// first cache, and reading goes on while they are multiplied; or whole panels
+/// for kernels that compute no parts.
+size_t expanded_steps(isa level);
+
 /// Blocks of one shape.
 struct quantised_blocks {
   weight_format format;
@@ -33,8 +44,10 @@ struct quantised_blocks {
   void pack(const quantised_view& source, size_t first_row,
             std::byte* block) const;
 
-  /// Writes a block as bf16 panel (kernels/bf16_rule.hpp), in bf16 mode.
-  void expand_panel(isa level, const std::byte* block, bf16* panel) const;
+  /// Writes steps [first, first + count) of a block as bf16 panel
+  /// (kernels/bf16_rule.hpp), in bf16 mode.
+  void expand_steps(isa level, const std::byte* block, step_range steps,
+                    bf16* panel) const;
 
   /// Writes a block as dense rows [256, inputs], in f32 mode.
   void expand_rows(isa level, const std::byte* block, float* rows) const;
