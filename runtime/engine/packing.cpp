@@ -4,10 +4,65 @@
 #include "kernels/quant.hpp"
 #include "runtime/engine/moe_exchange.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 namespace troupe {
+
+namespace {
+
+/// A byte of scale that is no number.
+constexpr uint8_t nan_scale = 255;
+
+const uint8_t* bytes_of(const host_tensor& x) {
+  return reinterpret_cast<const uint8_t*>(x.data.get());
+}
+
+/// Powers of two, a byte each.
+std::vector<float> powers_of(const host_tensor& x) {
+  constexpr uint8_t code_of_one = 2;
+  std::vector<float> out(x.elements());
+  std::transform(
+    bytes_of(x), bytes_of(x) + out.size(), out.begin(), [](uint8_t scale) {
+      return std::bit_cast<float>(kernels::mxfp4_value_f32(code_of_one, scale));
+    });
+  return out;
+}
+
+/// Scales of FP8 blocks. One that is no number would spoil its block, and every
+/// token with it.
+result<std::vector<float>> read_scales(const host_tensor& x) {
+  std::vector<float> out;
+  if (x.dtype == kernels::dtype::f8_e8m0) {
+    out = powers_of(x);
+  } else {
+    const auto source = weight_source::of(x);
+    if (!source)
+      return tl::unexpected{source.error()};
+    out = source->to_floats();
+  }
+  const auto odd = std::find_if(
+    out.begin(), out.end(), [](float scale) { return !std::isfinite(scale); });
+  if (odd == out.end())
+    return out;
+  return fail(ec::bad_format,
+              "scale {} is {}; expected finite numbers. Is the file damaged?",
+              odd - out.begin(), *odd);
+}
+
+result<void> check_mxfp4_scales(const host_tensor& x) {
+  const auto* end = bytes_of(x) + x.bytes;
+  const auto* odd = std::find(bytes_of(x), end, nan_scale);
+  if (odd == end)
+    return {};
+  return fail(ec::bad_format,
+              "scale {} is 255, which is no number. Is the file damaged?",
+              odd - bytes_of(x));
+}
+
+} // namespace
 
 float half_to_float(uint16_t bits) noexcept {
   const uint32_t sign = uint32_t{bits & 0x8000U} << 16U;
@@ -72,17 +127,19 @@ result<matrix_source> matrix_source::of(const stored_matrix& x) {
     out.plain_ = std::move(*plain);
     return out;
   }
-  const auto* codes = reinterpret_cast<const uint8_t*>(x.values.data.get());
   if (x.format == kernels::weight_format::mxfp4) {
-    const auto* scales = reinterpret_cast<const uint8_t*>(x.scales.data.get());
-    out.codes_ = kernels::as_mxfp4(codes, scales, x.rows, x.cols);
+    if (auto ok = check_mxfp4_scales(x.scales); !ok)
+      return tl::unexpected{ok.error()};
+    out.codes_ =
+      kernels::as_mxfp4(bytes_of(x.values), bytes_of(x.scales), x.rows, x.cols);
     return out;
   }
-  const auto scales = weight_source::of(x.scales);
+  auto scales = read_scales(x.scales);
   if (!scales)
     return tl::unexpected{scales.error()};
-  out.scales_ = scales->to_floats();
-  out.codes_ = kernels::as_fp8(codes, out.scales_.data(), x.rows, x.cols);
+  out.scales_ = std::move(*scales);
+  out.codes_ =
+    kernels::as_fp8(bytes_of(x.values), out.scales_.data(), x.rows, x.cols);
   return out;
 }
 

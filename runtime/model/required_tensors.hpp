@@ -19,6 +19,7 @@ enum class stored_as : uint8_t {
   floats,    ///< bf16, f16 or f32
   any,       ///< the same, or FP8 with scales beside it
   fp8,       ///< FP8 with scales beside it
+  scales,    ///< of FP8: bf16, f16 or f32, or F8_E8M0
   raw_bytes, ///< U8: packed codes or scales
 };
 

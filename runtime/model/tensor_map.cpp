@@ -60,6 +60,8 @@ bool fits(stored_as expected, kernels::dtype found) {
     return is_float(found) || fp8;
   case stored_as::fp8:
     return fp8;
+  case stored_as::scales:
+    return is_float(found) || found == kernels::dtype::f8_e8m0;
   case stored_as::raw_bytes:
     return found == kernels::dtype::u8;
   }
@@ -74,6 +76,8 @@ std::string_view describe(stored_as x) {
     return "BF16, F16, F32 or F8_E4M3";
   case stored_as::fp8:
     return "F8_E4M3";
+  case stored_as::scales:
+    return "BF16, F16, F32 or F8_E8M0";
   case stored_as::raw_bytes:
     return "U8";
   }
@@ -136,6 +140,7 @@ private:
   void check_scale(const required_tensor& needed) {
     required_tensor scale;
     scale.name = scale_name(needed.name);
+    scale.type = stored_as::scales;
     for (auto size : needed.shape)
       scale.shape.push_back((size + kernels::fp8_block_size - 1) /
                             kernels::fp8_block_size);

@@ -246,6 +246,11 @@ BOOST_AUTO_TEST_CASE(a_quantised_matrix_needs_its_scales) {
   scale->shape = shape;
   write_model(folder, fixture_config("deepseek_v3_fp8"), tensors);
   BOOST_TEST(open_model(folder.path()).has_value());
+  for (auto [type, fits] : {std::pair{"F8_E8M0", true}, {"U8", false}}) {
+    scale->dtype = type;
+    write_model(folder, fixture_config("deepseek_v3_fp8"), tensors);
+    BOOST_TEST(open_model(folder.path()).has_value() == fits, type);
+  }
   tensors.erase(scale);
   write_model(folder, fixture_config("deepseek_v3_fp8"), tensors);
   BOOST_TEST(!open_model(folder.path()).has_value());
