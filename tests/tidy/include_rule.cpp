@@ -42,6 +42,7 @@ struct layer {
 // Longest first: the first match counts.
 constexpr std::array layers{
   layer{"runtime/placement/", 1},
+  layer{"runtime/template/", 1},
   layer{"runtime/server/", 4},
   layer{"runtime/engine/", 3},
   layer{"runtime/model/", 2},
