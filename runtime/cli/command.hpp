@@ -22,6 +22,7 @@ void add_worker(CLI::App& app, action& chosen);
 void add_inspect(CLI::App& app, action& chosen);
 void add_tokenize(CLI::App& app, action& chosen);
 void add_detokenize(CLI::App& app, action& chosen);
+void add_chat_template(CLI::App& app, action& chosen);
 void add_eval(CLI::App& app, action& chosen);
 void add_status(CLI::App& app, action& chosen);
 void add_bench(CLI::App& app, action& chosen);

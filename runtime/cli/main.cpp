@@ -54,6 +54,7 @@ int main(int argc, char** argv) {
   add_inspect(app, chosen);
   add_tokenize(app, chosen);
   add_detokenize(app, chosen);
+  add_chat_template(app, chosen);
   add_eval(app, chosen);
   add_status(app, chosen);
   add_bench(app, chosen);
