@@ -36,7 +36,7 @@ cluster_report sample() {
   BOOST_TEST_REQUIRE(map.has_value());
   cluster->map = std::make_shared<const shard_map>(std::move(*map));
   x.cluster = cluster;
-  x.counts.nodes[node_id{1}] = {10, 5, 1, 10ms, 1ms, 2ms};
+  x.counts.nodes[node_id{1}] = {10, 5, 1, 10ms, 1ms, 2ms, {}};
   x.actors.push_back({"router", true, 2, "error", x.head.started});
   x.actors.push_back({"backbone", false, 0, "", {}});
   x.workers.push_back({"w1", 4242, 1, "signal 9", false});
