@@ -35,6 +35,10 @@ public:
   /// `open_model` fails with, and invalid_argument for a bad name.
   static result<std::unique_ptr<node_process>> start(node_process_options x);
 
+  const opened_model& model() const {
+    return *model_;
+  }
+
   /// Why the NODE actor has ended by itself; nothing while all is well.
   std::optional<std::string> failure() const;
 

@@ -40,7 +40,7 @@ result<ready_model> load(const model_options& x) {
   auto compute = x.compute();
   if (!compute)
     return tl::unexpected(std::move(compute.error()));
-  auto opened = open_model(x.folder);
+  auto opened = open_noted_model(x.folder);
   if (!opened)
     return tl::unexpected(std::move(opened.error()));
   ready_model out;

@@ -339,7 +339,7 @@ result<head_setup> prepare_head(const head_arguments& x) {
   if (!placement)
     return tl::unexpected(std::move(placement.error()));
   out.placement = std::move(*placement);
-  auto opened = open_model(config.head.model);
+  auto opened = open_noted_model(config.head.model);
   if (!opened)
     return tl::unexpected(std::move(opened.error()));
   out.model = std::move(*opened);

@@ -200,7 +200,7 @@ int refuse(const error& x, const inspect_arguments& arguments) {
 
 int run_inspect(const inspect_arguments& arguments) {
   signal_watch::unblock();
-  auto model = open_model(arguments.model);
+  auto model = open_noted_model(arguments.model);
   if (!model)
     return refuse(model.error(), arguments);
   auto text = open_tokenizer(arguments.model);

@@ -95,13 +95,24 @@ kernels::lanes_options model_options::lane_options() const {
 
 result<std::optional<tokenizer>> open_tokenizer(const std::string& folder) {
   auto path = std::filesystem::path(folder) / "tokenizer.json";
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored))
-    return std::nullopt;
   auto loaded = tokenizer::load(path);
+  if (!loaded && loaded.error().code == ec::not_found)
+    return std::nullopt;
   if (!loaded)
     return tl::unexpected(std::move(loaded.error()));
   return std::optional<tokenizer>{std::move(*loaded)};
+}
+
+result<model_ptr> open_noted_model(const std::string& folder) {
+  auto model = open_model(folder);
+  if (model)
+    note_warnings(**model);
+  return model;
+}
+
+void note_warnings(const opened_model& model) {
+  for (auto& warning : model.warnings)
+    note("warning: " + warning);
 }
 
 result<void> need_model(const std::string& folder) {

@@ -42,6 +42,12 @@ struct model_options {
 /// folder.
 result<void> need_model(const std::string& folder);
 
+/// Opens `folder` and prints its warnings to stderr. Fails as `open_model`.
+result<model_ptr> open_noted_model(const std::string& folder);
+
+/// Prints what is odd about a model, a line each.
+void note_warnings(const opened_model& model);
+
 /// FOLDER/tokenizer.json; nothing when there is none.
 result<std::optional<tokenizer>> open_tokenizer(const std::string& folder);
 

@@ -180,6 +180,8 @@ int run_worker(const worker_arguments& x) {
   auto node = node_process::start(std::move(*options));
   if (!node)
     return report(node.error());
+  if (x.parent == 0) // a child's head has said it already
+    note_warnings((*node)->model());
   auto failed = [&] { return (*node)->failure().has_value(); };
   if (x.parent != 0)
     wait_for_end_of_input([&] { return signals.asked_to_end() || failed(); });

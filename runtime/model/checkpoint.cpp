@@ -1,100 +1,133 @@
 #include "runtime/model/checkpoint.hpp"
 
-#include "config/text_file.hpp"
-#include "runtime/model/strict_json.hpp"
+#include "runtime/model/fault_list.hpp"
+#include "runtime/model/name_groups.hpp"
 
+#include <algorithm>
 #include <filesystem>
-#include <fmt/ranges.h>
 #include <new>
+#include <set>
 
 namespace troupe {
 
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr std::string_view single_name = "model.safetensors";
 constexpr std::string_view index_name = "model.safetensors.index.json";
-constexpr size_t index_bytes_max = 64 << 20;
 constexpr size_t shards_max = 4096;
-constexpr size_t faults_shown_max = 10;
+constexpr size_t kinds_shown_max = 4;
+/// Entries of a folder that are looked at.
+constexpr size_t entries_max = 10'000;
 
-/// Tensor -> file, as the index says.
-using weight_map = std::map<std::string, std::string, std::less<>>;
-
-/// A shard lies beside its index; anything with a path in it would reach
-/// outside of the folder.
-bool is_plain_name(std::string_view x) {
-  return !x.empty() && x.find('/') == std::string_view::npos &&
-         x.front() != '.' && x.ends_with(".safetensors");
+/// Names in `folder` that end with one of `endings`, sorted.
+std::vector<std::string>
+names_ending(const std::string& folder,
+             std::initializer_list<std::string_view> endings) {
+  std::vector<std::string> out;
+  std::error_code failed;
+  fs::directory_iterator i{folder, failed};
+  for (size_t n = 0;
+       !failed && i != fs::directory_iterator{} && n < entries_max;
+       i.increment(failed), ++n) {
+    auto name = i->path().filename().string();
+    if (std::any_of(endings.begin(), endings.end(),
+                    [&](auto x) { return name.ends_with(x); }))
+      out.push_back(std::move(name));
+  }
+  std::sort(out.begin(), out.end());
+  return out;
 }
 
-result<weight_map> read_index(const std::string& path) {
-  auto text = read_text_file(path, index_bytes_max);
-  if (!text)
-    return tl::unexpected(std::move(text).error());
-  auto root = parse_json(*text, path);
-  if (!root)
-    return tl::unexpected(std::move(root).error());
-  auto refuse = [&](std::string_view what, const nlohmann::json& found) {
-    return fail(ec::bad_format, "{}: expected {}, found {}", path, what,
-                describe(found));
-  };
-  if (!root->is_object())
-    return refuse("an object", *root);
-  auto map = root->find("weight_map");
-  if (map == root->end() || !map->is_object())
-    return refuse("an object weight_map",
-                  map == root->end() ? nlohmann::json{} : *map);
-  weight_map result;
-  for (auto& [tensor, file] : map->items()) {
-    if (!file.is_string() || !is_plain_name(file.get<std::string>()))
-      return refuse(
-        fmt::format("the name of a .safetensors file for {}", tensor), file);
-    result.emplace(tensor, file.get<std::string>());
-  }
-  if (result.empty())
-    return refuse("at least one tensor in weight_map", *map);
-  return result;
+/// A dangling link is there too: it has its own message.
+bool is_there(const std::string& path) {
+  std::error_code ignored;
+  return fs::symlink_status(path, ignored).type() != fs::file_type::not_found;
 }
 
-/// Faults of an index, so that all of them can be told at once.
-struct fault_list {
-  ec code = ec::bad_format;
-  std::vector<std::string> texts;
-  size_t count = 0;
+/// What a folder without weights has instead.
+std::string instead(const std::string& folder) {
+  auto shards = names_ending(folder, {".safetensors"});
+  if (!shards.empty())
+    return fmt::format("; {} is there without the index that says what is in "
+                       "it: download {} too",
+                       list_names(shards, kinds_shown_max), index_name);
+  auto other = names_ending(
+    folder, {".bin", ".pt", ".pth", ".ckpt", ".gguf", ".h5", ".msgpack"});
+  if (!other.empty())
+    return fmt::format("; {} is of another format: download or convert the "
+                       "weights as safetensors",
+                       list_names(other, kinds_shown_max));
+  return unfinished_download(fmt::format("{}/{}", folder, single_name));
+}
 
-  void add(ec kind, std::string text) {
-    if (count++ == 0)
-      code = kind;
-    if (texts.size() < faults_shown_max)
-      texts.push_back(std::move(text));
+/// The files that could be opened, by name; faults of the others. All that are
+/// missing are one fault.
+std::map<std::string, safetensors_file>
+open_shards(const std::string& folder, const std::set<std::string>& names,
+            fault_list& faults) {
+  std::map<std::string, safetensors_file> out;
+  std::vector<std::string> missing;
+  for (auto& name : names) {
+    auto path = fmt::format("{}/{}", folder, name);
+    if (!is_there(path)) {
+      missing.push_back(name);
+      continue;
+    }
+    auto file = safetensors_file::open(path);
+    if (file)
+      out.emplace(name, std::move(*file));
+    else
+      faults.add(std::move(file).error());
   }
-
-  tl::unexpected<error> as_error(const std::string& folder) const {
-    auto more = count > texts.size()
-                  ? fmt::format("\nand {} more", count - texts.size())
-                  : "";
-    return fail(code, "{}: {} problems with the files of {}:\n{}{}", folder,
-                count, index_name, fmt::join(texts, "\n"), more);
-  }
-};
+  if (!missing.empty())
+    faults.add(
+      {ec::not_found,
+       fmt::format(
+         "{}: {} of the {} files that {} lists are missing: {}{}", folder,
+         missing.size(), names.size(), index_name, list_names(missing, 20),
+         unfinished_download(fmt::format("{}/{}", folder, missing.front())))});
+  return out;
+}
 
 } // namespace
 
-result<checkpoint> checkpoint::open(const std::string& folder) {
-  namespace fs = std::filesystem;
+result<void> check_is_folder(const std::string& folder) {
   std::error_code ignored;
-  if (!fs::is_directory(folder, ignored))
-    return fail(ec::not_found,
-                "{}: expected a model folder with config.json and {}", folder,
-                single_name);
+  if (fs::is_directory(folder, ignored))
+    return {};
+  return fail(ec::not_found,
+              "{}: expected a model folder with config.json and {}, found {}",
+              folder, single_name, is_there(folder) ? "a file" : "nothing");
+}
+
+result<checkpoint> checkpoint::open(const std::string& folder) {
+  if (auto ok = check_is_folder(folder); !ok)
+    return tl::unexpected(std::move(ok).error());
   auto index = fmt::format("{}/{}", folder, index_name);
-  if (fs::exists(index, ignored))
-    return open_sharded(folder, index);
-  auto single = fmt::format("{}/{}", folder, single_name);
-  if (!fs::exists(single, ignored))
-    return fail(ec::not_found, "{}: expected {} or {}, found neither", folder,
-                single_name, index_name);
-  auto file = safetensors_file::open(single);
+  result<checkpoint> x = fail(ec::internal, "not opened");
+  if (is_there(index)) {
+    auto read = read_checkpoint_index(index);
+    if (!read)
+      return tl::unexpected(std::move(read).error());
+    x = open_sharded(folder, *read);
+  } else {
+    x = open_single(folder);
+  }
+  if (x) {
+    x->warn_of_unused_tensors();
+    x->warn_of_unused_files();
+  }
+  return x;
+}
+
+result<checkpoint> checkpoint::open_single(const std::string& folder) {
+  auto path = fmt::format("{}/{}", folder, single_name);
+  if (!is_there(path))
+    return fail(ec::not_found, "{}: expected {} or {}, found neither{}", folder,
+                single_name, index_name, instead(folder));
+  auto file = safetensors_file::open(path);
   if (!file)
     return tl::unexpected(std::move(file).error());
   checkpoint x;
@@ -106,43 +139,94 @@ result<checkpoint> checkpoint::open(const std::string& folder) {
 }
 
 result<checkpoint> checkpoint::open_sharded(const std::string& folder,
-                                            const std::string& index) {
-  auto map = read_index(index);
-  if (!map)
-    return tl::unexpected(std::move(map).error());
+                                            const checkpoint_index& index) {
+  std::set<std::string> names;
+  for (auto& [tensor, name] : index.files)
+    names.insert(name);
+  if (names.size() > shards_max)
+    return fail(ec::bad_format, "{}/{}: expected at most {} files, found {}",
+                folder, index_name, shards_max, names.size());
+  fault_list faults;
+  auto opened = open_shards(folder, names, faults);
   checkpoint x;
   x.folder_ = folder;
-  fault_list faults;
-  // File name -> place in `files_`; nullopt if it could not be opened.
-  std::map<std::string, std::optional<size_t>> shards;
-  for (auto& [tensor, name] : *map)
-    shards.emplace(name, std::nullopt);
-  if (shards.size() > shards_max)
-    return fail(ec::bad_format, "{}: expected at most {} files, found {}",
-                index, shards_max, shards.size());
-  for (auto& [name, place] : shards) {
-    auto file = safetensors_file::open(fmt::format("{}/{}", folder, name));
-    if (!file) {
-      faults.add(file.error().code, file.error().message);
-      continue;
-    }
-    place = x.files_.size();
-    x.files_.push_back(std::move(*file));
+  std::map<std::string_view, size_t> places;
+  for (auto& [name, file] : opened) {
+    places.emplace(name, x.files_.size());
+    x.files_.push_back(std::move(file));
   }
-  for (auto& [tensor, name] : *map) {
-    auto place = shards.at(name);
-    if (!place)
+  std::map<size_t, std::vector<std::string>> absent;
+  for (auto& [tensor, name] : index.files) {
+    auto place = places.find(name);
+    if (place == places.end())
       continue;
-    auto* info = x.files_[*place].find(tensor);
-    if (info)
-      x.tensors_.emplace(tensor, location{*place, info});
+    if (auto* info = x.files_[place->second].find(tensor))
+      x.tensors_.emplace(tensor, location{place->second, info});
     else
-      faults.add(ec::bad_format, fmt::format("{}/{}: tensor {} is not in it",
-                                             folder, name, tensor));
+      absent[place->second].push_back(tensor);
   }
-  if (faults.count > 0)
-    return faults.as_error(folder);
+  for (auto& [place, tensors] : absent)
+    faults.add(
+      {ec::bad_format,
+       fmt::format("{}: {} {} not in it, though {} says so",
+                   x.files_[place].path(),
+                   tensors.size() == 1
+                     ? "tensor " + tensors.front()
+                     : fmt::format("{} tensors: {}", tensors.size(),
+                                   list_names(tensors, kinds_shown_max)),
+                   tensors.size() == 1 ? "is" : "are", index_name)});
+  if (!faults.empty())
+    return tl::unexpected(
+      faults.as_error(fmt::format("{}: {}", folder, index_name)));
+  if (index.total_bytes && *index.total_bytes != x.tensor_bytes())
+    x.warnings_.push_back(fmt::format(
+      "{}/{}: metadata.total_size is {}, but the tensors have {} bytes; are "
+      "index and files of one version of the model?",
+      folder, index_name, *index.total_bytes, x.tensor_bytes()));
   return x;
+}
+
+/// A file may hold copies of what the index takes from another file.
+void checkpoint::warn_of_unused_tensors() {
+  for (size_t i = 0; i < files_.size(); ++i) {
+    std::vector<std::string> unused;
+    for (auto& [name, info] : files_[i].tensors()) {
+      auto used = tensors_.find(name);
+      if (used == tensors_.end() || used->second.file != i)
+        unused.push_back(name);
+    }
+    if (!unused.empty())
+      warnings_.push_back(fmt::format(
+        "{}: ignored {} that {} takes from other files or does not list: {}",
+        files_[i].path(),
+        unused.size() == 1 ? "1 tensor"
+                           : fmt::format("{} tensors", unused.size()),
+        index_name, list_names(unused, kinds_shown_max)));
+  }
+}
+
+void checkpoint::warn_of_unused_files() {
+  std::set<std::string> used;
+  for (auto& file : files_)
+    used.insert(fs::path(file.path()).filename().string());
+  auto unused = names_ending(folder_, {".safetensors"});
+  // Other weights may lie there by right, such as an adapter's.
+  std::erase_if(unused, [&](auto& x) {
+    return used.count(x) > 0 ||
+           !(x.starts_with("model") || x.find("-of-") != std::string::npos);
+  });
+  if (!unused.empty())
+    warnings_.push_back(fmt::format(
+      "{}: ignored {}: {}", folder_, list_names(unused, kinds_shown_max),
+      is_there(fmt::format("{}/{}", folder_, index_name))
+        ? fmt::format("{} does not list it", index_name)
+        : fmt::format("{} is the model", single_name)));
+  auto leftovers = names_ending(folder_, {".incomplete"});
+  if (!leftovers.empty())
+    warnings_.push_back(
+      fmt::format("{}: {}: left over from a download that did not end; no "
+                  "file needs it",
+                  folder_, list_names(leftovers, kinds_shown_max)));
 }
 
 std::vector<std::string> checkpoint::names() const {

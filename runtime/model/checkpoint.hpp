@@ -1,10 +1,11 @@
 // The weights of a model folder as one set of tensors: model.safetensors, or
 // the shards that model.safetensors.index.json names. The index is the law: a
-// tensor is taken from the file the index gives it to and from no other one,
-// and stray files are not looked at.
+// tensor is taken from the file the index gives it to and from no other one.
+// What lies in the folder besides is not used, which is said as a warning.
 #pragma once
 
 #include "runtime/error.hpp"
+#include "runtime/model/checkpoint_index.hpp"
 #include "runtime/model/safetensors.hpp"
 #include "runtime/model/tensor_info.hpp"
 
@@ -18,15 +19,24 @@
 
 namespace troupe {
 
+/// Fails with not_found when `folder` is no folder.
+result<void> check_is_folder(const std::string& folder);
+
 class checkpoint {
 public:
-  /// Opens the files of `folder`. All faults of an index (missing shard, tensor
-  /// that is not in its file) are in one message. Fails with not_found, io,
-  /// bad_format.
+  /// Opens the files of `folder`. All faults of the shards (missing, broken,
+  /// without a tensor the index promises) are in one message. Fails with
+  /// not_found, io, bad_format.
   static result<checkpoint> open(const std::string& folder);
 
   const std::string& folder() const {
     return folder_;
+  }
+
+  /// What is odd about the folder without being wrong, a sentence each: files
+  /// and copies of tensors that are not used, an index with another sum.
+  const std::vector<std::string>& warnings() const {
+    return warnings_;
   }
 
   /// Names in alphabetical order.
@@ -65,12 +75,17 @@ private:
     const tensor_info* info = nullptr;
   };
 
+  static result<checkpoint> open_single(const std::string& folder);
   static result<checkpoint> open_sharded(const std::string& folder,
-                                         const std::string& index);
+                                         const checkpoint_index& index);
+
+  void warn_of_unused_tensors();
+  void warn_of_unused_files();
 
   std::string folder_;
   std::vector<safetensors_file> files_;
   std::map<std::string, location, std::less<>> tensors_;
+  std::vector<std::string> warnings_;
 };
 
 } // namespace troupe

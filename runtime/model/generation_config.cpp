@@ -1,6 +1,6 @@
 #include "runtime/model/generation_config.hpp"
 
-#include "config/text_file.hpp"
+#include "runtime/model/model_file.hpp"
 #include "runtime/model/strict_json.hpp"
 
 namespace troupe {
@@ -132,11 +132,11 @@ result<json> parse_object(std::string_view text, const std::string& name) {
 
 result<generation_config> read_generation_config(const std::string& folder,
                                                  uint32_t vocab_size) {
-  auto config = read_text_file(folder + "/config.json", file_bytes_max);
+  auto config = read_json_text(folder + "/config.json", file_bytes_max);
   if (!config)
     return tl::unexpected(std::move(config).error());
   auto generation =
-    read_text_file(folder + "/generation_config.json", file_bytes_max);
+    read_json_text(folder + "/generation_config.json", file_bytes_max);
   if (!generation && generation.error().code != ec::not_found)
     return tl::unexpected(std::move(generation).error());
   return parse_generation_config(generation ? *generation : "", *config, folder,

@@ -1,8 +1,9 @@
 #include "runtime/model/model_config.hpp"
 
-#include "config/text_file.hpp"
 #include "runtime/model/config_sections.hpp"
+#include "runtime/model/model_file.hpp"
 #include "runtime/model/strict_json.hpp"
+#include "runtime/model/unknown_family.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -58,7 +59,7 @@ uint32_t model_config::moe_layers() const {
 result<model_config> read_model_config(const std::string& folder,
                                        const family_catalog& families) {
   auto path = folder + "/config.json";
-  auto text = read_text_file(path, config_bytes_max);
+  auto text = read_json_text(path, config_bytes_max);
   if (!text)
     return tl::unexpected(std::move(text).error());
   return parse_model_config(*text, path, families);
@@ -79,9 +80,9 @@ result<model_config> parse_model_config(std::string_view text,
   if (!family)
     return fail(ec::unsupported,
                 "{}: architectures: \"{}\" (model_type \"{}\") is no known "
-                "family; known: {}",
+                "family; {}",
                 name, architecture.substr(0, 80), model_type.substr(0, 80),
-                fmt::join(families.names(), ", "));
+                describe_unknown_family(*root, families));
   auto x = family->properties;
   x.family = family->name;
   x.architecture = std::move(architecture);

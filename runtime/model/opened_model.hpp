@@ -12,6 +12,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -22,11 +23,15 @@ struct opened_model {
   checkpoint files;
   tensor_map tensors;
   std::string digest; ///< 64 hex digits; see `model_digest`.
+  /// What is odd without being wrong, a sentence each; for the user.
+  std::vector<std::string> warnings;
 };
 
 using model_ptr = std::shared_ptr<const opened_model>;
 
-/// Opens `folder` and checks all but the weights' values.
+/// Opens `folder` and checks all but the weights' values. Faults of several
+/// files are in one message; a model that is not supported is refused before
+/// its weights are looked at.
 result<model_ptr>
 open_model(const std::string& folder,
            const family_catalog& families = family_catalog::built_in());

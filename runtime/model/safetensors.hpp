@@ -7,6 +7,7 @@
 #pragma once
 
 #include "runtime/error.hpp"
+#include "runtime/model/model_file.hpp"
 #include "runtime/model/tensor_info.hpp"
 
 #include <atomic>
@@ -25,16 +26,15 @@ inline constexpr uint64_t safetensors_header_max = 100'000'000;
 class safetensors_file {
 public:
   /// Opens and checks `path`. Fails with not_found, io or bad_format; the
-  /// message has the path, and a hint when the file is something else (a Git
-  /// LFS pointer, a web page, a pickle, ...) or is truncated.
+  /// message has the path, and says when the file is something else (a Git LFS
+  /// pointer, a web page, a pickle, ...) or is truncated.
   static result<safetensors_file> open(const std::string& path);
 
   safetensors_file(safetensors_file&& other) noexcept;
   safetensors_file& operator=(safetensors_file&& other) noexcept;
-  ~safetensors_file();
 
   const std::string& path() const {
-    return path_;
+    return file_.path();
   }
 
   /// All tensors by name.
@@ -60,7 +60,7 @@ public:
   std::string stamp() const;
 
   uint64_t file_bytes() const {
-    return file_bytes_;
+    return file_.bytes();
   }
 
   /// Bytes of tensors read so far, the header not counted.
@@ -69,11 +69,9 @@ public:
   }
 
 private:
-  safetensors_file() = default;
+  explicit safetensors_file(model_file file);
 
-  std::string path_;
-  int fd_ = -1;
-  uint64_t file_bytes_ = 0;
+  model_file file_;
   std::map<std::string, tensor_info, std::less<>> tensors_;
   std::map<std::string, std::string, std::less<>> metadata_;
   mutable std::atomic<uint64_t> bytes_read_{0};

@@ -30,6 +30,15 @@ bool has_control(std::string_view text) {
   });
 }
 
+/// As in "F5_E2M2": a type that a later version of the format may have.
+bool is_type_name(std::string_view x) {
+  return !x.empty() && x.size() <= 32 &&
+         std::all_of(x.begin(), x.end(), [](char c) {
+           return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+                  (c >= '0' && c <= '9') || c == '_';
+         });
+}
+
 /// Parses one entry; every message begins with the file and the tensor.
 class entry_parser {
 public:
@@ -75,10 +84,14 @@ private:
     if (member == entry.end() || !member->is_string())
       return refuse("dtype: expected a string, found {}",
                     member == entry.end() ? "nothing" : describe(*member));
-    auto type = kernels::dtype_from_name(member->get<std::string>());
-    if (!type)
-      return refuse("dtype: {} is no known element type", describe(*member));
-    x.dtype = *type;
+    auto name = member->get<std::string>();
+    if (auto type = kernels::dtype_from_name(name))
+      x.dtype = *type;
+    else if (is_type_name(name))
+      x.foreign_type = name;
+    else
+      return refuse("dtype: {} is no name of an element type",
+                    describe(*member));
     return {};
   }
 
@@ -97,7 +110,8 @@ private:
                       describe(size));
       x.shape.push_back(*value);
     }
-    uint64_t bytes = kernels::size_of(x.dtype);
+    // The elements of an unknown type may be of any size, even parts of bytes.
+    uint64_t bytes = x.foreign_type.empty() ? kernels::size_of(x.dtype) : 1;
     // A zero anywhere makes the tensor empty, however large the other sizes.
     if (std::count(x.shape.begin(), x.shape.end(), uint64_t{0}) > 0)
       bytes = 0;
@@ -127,6 +141,8 @@ private:
     if (*begin > *end)
       return refuse("data_offsets: begins at {} but ends before, at {}", *begin,
                     *end);
+    if (!x.foreign_type.empty())
+      x.bytes = *end - *begin;
     if (*end - *begin != x.bytes)
       return refuse("data_offsets: {} needs {} bytes, found {}",
                     describe_type(x), x.bytes, *end - *begin);

@@ -21,7 +21,8 @@ struct safetensors_header {
 /// Parses `text` (the JSON after the 8-byte length). Offsets of the tensors are
 /// from `data_begin` on. Fails with bad_format: any key, type or number that
 /// the format does not allow, shape x dtype unequal to the range, overlap,
-/// hole. `name` stands for the file in messages.
+/// hole. A type that is not known is accepted (see `tensor_info`), and its
+/// range is believed. `name` stands for the file in messages.
 result<safetensors_header> parse_safetensors_header(std::string_view text,
                                                     uint64_t data_begin,
                                                     const std::string& name);

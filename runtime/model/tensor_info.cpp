@@ -6,7 +6,9 @@
 namespace troupe {
 
 std::string describe(const tensor_info& x) {
-  return fmt::format("{}[{}]", kernels::to_string(x.dtype),
+  return fmt::format("{}[{}]",
+                     x.foreign_type.empty() ? kernels::to_string(x.dtype)
+                                            : x.foreign_type,
                      fmt::join(x.shape, ", "));
 }
 

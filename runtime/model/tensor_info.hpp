@@ -16,6 +16,9 @@ namespace troupe {
 struct tensor_info {
   std::string name;
   kernels::dtype dtype = kernels::dtype::bf16;
+  /// The file's name of an element type that this program does not know; empty
+  /// when `dtype` says it. Such a tensor cannot be used, but may lie there.
+  std::string foreign_type = {};
   std::vector<uint64_t> shape; ///< Outermost first.
   uint64_t offset = 0;         ///< Of the first byte, from the file's start.
   uint64_t bytes = 0;          ///< Elements x size of one, checked.

@@ -2,16 +2,17 @@
 
 #include "runtime/assert.hpp"
 #include "runtime/model/required_tensors.hpp"
+#include "runtime/model/tensor_report.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <fmt/ranges.h>
+#include <optional>
 #include <set>
 
 namespace troupe {
 
 namespace {
-
-constexpr size_t faults_shown_max = 10;
 
 /// '*' stands for any text, the empty one too.
 bool matches(std::string_view pattern, std::string_view text) {
@@ -51,7 +52,10 @@ bool is_float(kernels::dtype x) {
          x == kernels::dtype::f32;
 }
 
-bool fits(stored_as expected, kernels::dtype found) {
+bool fits(stored_as expected, const tensor_info& x) {
+  if (!x.foreign_type.empty())
+    return false;
+  auto found = x.dtype;
   bool fp8 = found == kernels::dtype::f8_e4m3;
   switch (expected) {
   case stored_as::floats:
@@ -84,12 +88,19 @@ std::string_view describe(stored_as x) {
   return "";
 }
 
-/// Compares what is needed with what is there, and remembers each difference.
+/// Whether a shape's size stands alone, as in "hidden_size".
+bool is_plain_size(std::string_view x) {
+  return std::all_of(x.begin(), x.end(),
+                     [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
+}
+
+/// Compares what is needed with what is there, and reports each difference.
 class comparison {
 public:
   comparison(const model_config& config, const model_family& family,
              const checkpoint& files)
-    : config_(config), files_(files), ignored_(family.ignored_tensors) {
+    : config_(config), family_(family), files_(files),
+      ignored_(family.ignored_tensors) {
     // Exporters disagree whether a tied output head is stored too; it is the
     // embedding in any case.
     auto head = family.tensors.find("lm_head");
@@ -104,16 +115,19 @@ public:
   }
 
   result<void> finish() {
-    for (auto& name : files_.names())
-      if (needed_.count(name) == 0 && !is_ignored(name))
-        add(left_over_, name);
-    if (missing_.count + different_.count + left_over_.count == 0)
+    for (auto& name : files_.names()) {
+      if (needed_.count(name) == 0) {
+        if (is_ignored(name))
+          continue;
+        report_.left_over(name);
+      }
+      if (auto layer = layer_of(name))
+        report_.found_layer(*layer);
+    }
+    if (report_.good())
       return {};
-    return fail(ec::shape_mismatch,
-                "{}: the tensors do not fit config.json:{}{}{}",
-                files_.folder(), text("missing", missing_),
-                text("of another shape or type", different_),
-                text("left over", left_over_));
+    return tl::unexpected(
+      report_.as_error(files_.folder(), config_.num_layers, names_in_config()));
   }
 
 private:
@@ -121,20 +135,61 @@ private:
     needed_.insert(needed.name);
     auto* found = files_.find(needed.name);
     if (!found) {
-      add(missing_, needed.name);
+      report_.missing(needed.name);
       return nullptr;
     }
+    compare_sizes(needed, *found);
+    misfit_tensor misfit{needed.name, files_.file_of(needed.name), "",
+                         troupe::describe(*found)};
     if (found->shape != needed.shape)
-      add(different_,
-          fmt::format("{}: {}: expected shape [{}], found {}",
-                      files_.file_of(needed.name), needed.name,
-                      fmt::join(needed.shape, ", "), troupe::describe(*found)));
-    else if (!fits(needed.type, found->dtype))
-      add(different_,
-          fmt::format("{}: {}: expected {}, found {}",
-                      files_.file_of(needed.name), needed.name,
-                      describe(needed.type), troupe::describe(*found)));
+      misfit.expected =
+        fmt::format("shape [{}]", fmt::join(needed.shape, ", "));
+    else if (!fits(needed.type, *found))
+      misfit.expected = describe(needed.type);
+    if (!misfit.expected.empty())
+      report_.misfit(std::move(misfit));
     return found;
+  }
+
+  /// Each dimension whose size has a name of its own.
+  void compare_sizes(const required_tensor& needed, const tensor_info& found) {
+    auto pattern = family_.tensors.find(needed.role);
+    if (pattern == family_.tensors.end())
+      return;
+    auto& sizes = pattern->second.shape;
+    if (found.shape.size() != sizes.size() ||
+        needed.shape.size() != sizes.size())
+      return;
+    for (size_t i = 0; i < sizes.size(); ++i)
+      if (is_plain_size(sizes[i]))
+        report_.compare_size(sizes[i], needed.shape[i], found.shape[i]);
+  }
+
+  /// The number behind "model.layers." or what the family calls it.
+  std::optional<uint64_t> layer_of(std::string_view name) const {
+    for (auto& [role, pattern] : family_.tensors) {
+      auto at = pattern.name.find("{layer}");
+      if (at == std::string::npos)
+        continue;
+      auto prefix = config_.tensor_prefix + pattern.name.substr(0, at);
+      if (!name.starts_with(prefix))
+        return std::nullopt;
+      name.remove_prefix(prefix.size());
+      uint64_t layer = 0;
+      auto [end, code] =
+        std::from_chars(name.data(), name.data() + name.size(), layer);
+      return code == std::errc{} ? std::optional{layer} : std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  /// What config.json calls our sizes.
+  tensor_report::size_names names_in_config() const {
+    tensor_report::size_names out;
+    for (auto& [ours, theirs] : family_.keys)
+      if (!theirs.empty())
+        out.emplace(ours, fmt::format("{}", fmt::join(theirs, " or ")));
+    return out;
   }
 
   void check_scale(const required_tensor& needed) {
@@ -145,24 +200,6 @@ private:
       scale.shape.push_back((size + kernels::fp8_block_size - 1) /
                             kernels::fp8_block_size);
     compare(scale);
-  }
-
-  struct group {
-    std::vector<std::string> shown;
-    size_t count = 0;
-  };
-
-  static void add(group& x, std::string text) {
-    ++x.count;
-    if (x.shown.size() < faults_shown_max)
-      x.shown.push_back(std::move(text));
-  }
-
-  static std::string text(std::string_view what, const group& x) {
-    if (x.count == 0)
-      return {};
-    return fmt::format("\n{} {}: {}{}", x.count, what, fmt::join(x.shown, "; "),
-                       x.count > x.shown.size() ? "; ..." : "");
   }
 
   bool is_ignored(const std::string& name) const {
@@ -179,12 +216,11 @@ private:
   }
 
   const model_config& config_;
+  const model_family& family_;
   const checkpoint& files_;
   std::vector<std::string> ignored_;
   std::set<std::string, std::less<>> needed_;
-  group missing_;
-  group different_;
-  group left_over_;
+  tensor_report report_;
 };
 
 } // namespace

@@ -2,13 +2,12 @@
 #include "runtime/model/tokenizer.hpp"
 
 #include "runtime/model/decode_stream.hpp"
+#include "runtime/model/model_file.hpp"
 #include "runtime/model/text_encoder.hpp"
 #include "runtime/model/tokenizer_tables.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 namespace troupe {
 
@@ -53,20 +52,10 @@ std::string decode_all(std::span<const token_id> ids, decode_stream stream) {
 // -- loading ------------------------------------------------------------------
 
 result<tokenizer> tokenizer::load(const std::filesystem::path& path) {
-  std::error_code failed;
-  auto size = std::filesystem::file_size(path, failed);
-  if (failed)
-    return fail(failed == std::errc::no_such_file_or_directory ? ec::not_found
-                                                               : ec::io,
-                "{}: cannot read: {}", path.string(), failed.message());
-  if (size > file_bytes_max)
-    return fail(ec::bad_format, "{}: has {} bytes, at most {} are accepted",
-                path.string(), size, file_bytes_max);
-  std::ifstream file{path, std::ios::binary};
-  std::string text(static_cast<size_t>(size), '\0');
-  if (!file.read(text.data(), static_cast<std::streamsize>(size)))
-    return fail(ec::io, "{}: cannot read its {} bytes", path.string(), size);
-  auto out = parse(text);
+  auto text = read_json_text(path.string(), file_bytes_max);
+  if (!text)
+    return tl::unexpected(std::move(text.error()));
+  auto out = parse(*text);
   if (!out)
     return wrap(path.string(), std::move(out.error()));
   return out;

@@ -239,7 +239,7 @@ const std::vector<broken_row> folders{
   {"config of an unknown family",
    ids,
    1,
-   {"architectures", "Qwen9Moe"},
+   {"architectures", "Qwen9Moe", "qwen3_moe"},
    writes("config.json", R"({"architectures": ["Qwen9Moe"]})")},
   {"config with a text for a number",
    ids,
@@ -255,7 +255,7 @@ const std::vector<broken_row> folders{
   {"config with another shape",
    ids,
    1,
-   {"shape", "64"},
+   {"shape", "hidden_size is 128 in config.json", "have 64"},
    replaces("config.json", "\"hidden_size\": 64", "\"hidden_size\": 128")},
   {"config that asks for 4 billion layers",
    ids,
@@ -319,11 +319,43 @@ const std::vector<broken_row> folders{
   {"weights of an unknown type",
    inspect,
    1,
-   {"Q9"},
-   writes(
-     "model.safetensors",
-     test::safetensors_bytes(
-       R"({"a":{"dtype":"Q9","shape":[2],"data_offsets":[0,4]}})", "1234"))},
+   {"Q9_K", "model.embed_tokens.weight"},
+   replaces("model.safetensors", "\"BF16\",\"shape\":[512,64]",
+            "\"Q9_K\",\"shape\":[512,64]")},
+  {"weights of PyTorch",
+   inspect,
+   1,
+   {"pytorch_model.bin", "safetensors"},
+   [](const scratch_folder& x) {
+     std::filesystem::rename(x.path("model.safetensors"),
+                             x.path("pytorch_model.bin"));
+   }},
+  {"everything is a web page",
+   ids,
+   1,
+   {"4 problems", "config.json", "generation_config.json", "tokenizer.json",
+    "model.safetensors"},
+   [](const scratch_folder& x) {
+     for (auto name : {"config.json", "generation_config.json",
+                       "tokenizer.json", "model.safetensors"})
+       x.write(name, "<!doctype html><title>Log in</title>");
+   }},
+  {"links into a cache that was cleaned",
+   ids,
+   1,
+   {"model.safetensors", "symbolic link", "blobs/77"},
+   [](const scratch_folder& x) {
+     removes("model.safetensors")(x);
+     std::filesystem::create_symlink("../../blobs/77",
+                                     x.path("model.safetensors"));
+   }},
+  {"tokenizer that is a pointer to it",
+   "generate --model {dir} --prompt x",
+   1,
+   {"tokenizer.json", "LFS", "4321 bytes"},
+   writes("tokenizer.json",
+          "version https://git-lfs.github.com/spec/v1\noid sha256:9f\nsize "
+          "4321\n")},
   {"weights with one tensor renamed",
    ids,
    1,

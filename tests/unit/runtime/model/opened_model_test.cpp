@@ -119,6 +119,31 @@ BOOST_AUTO_TEST_CASE(a_tensor_of_another_shape_names_both_shapes) {
   BOOST_TEST(mentions(x.error(), "lm_head.weight"));
 }
 
+BOOST_AUTO_TEST_CASE(the_config_value_that_does_not_fit_is_named) {
+  const std::tuple<const char*, const char*, const char*> rows[]{
+    {"\"hidden_size\": 64", "\"hidden_size\": 128",
+     "hidden_size is 128 in config.json"},
+    {"\"num_local_experts\": 16", "\"num_local_experts\": 32",
+     "num_local_experts is 32 in config.json, but 2 of 2 tensors with it have "
+     "16"},
+    {"\"num_hidden_layers\": 3", "\"num_hidden_layers\": 5",
+     "num_hidden_layers is 5 in config.json, but the tensors end with layer 2"},
+    {"\"num_hidden_layers\": 3", "\"num_hidden_layers\": 2",
+     "num_hidden_layers is 2 in config.json, but the tensors end with layer "
+     "2"}};
+  for (auto& [from, to, says] : rows) {
+    scratch_folder folder;
+    folder.copy_from(golden);
+    change_config(folder, from, to);
+    auto x = open_model(folder.path());
+    BOOST_TEST_CONTEXT(to) {
+      BOOST_REQUIRE(!x.has_value());
+      BOOST_TEST(mentions(x.error(), says), x.error().message);
+      BOOST_TEST(x.error().message.size() < 4000u);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(biases_are_demanded_when_the_recipe_has_them) {
   scratch_folder folder;
   folder.copy_from(golden);
@@ -127,7 +152,8 @@ BOOST_AUTO_TEST_CASE(biases_are_demanded_when_the_recipe_has_them) {
   auto x = open_model(folder.path());
   BOOST_REQUIRE(!x.has_value());
   BOOST_TEST(mentions(x.error(), "12 missing"));
-  BOOST_TEST(mentions(x.error(), "model.layers.0.self_attn.o_proj.bias"));
+  BOOST_TEST(mentions(
+    x.error(), "model.layers.{0-2}.self_attn.o_proj.bias: missing, 3 tensors"));
 }
 
 BOOST_AUTO_TEST_CASE(a_tied_head_is_the_embedding_even_if_stored) {
@@ -152,6 +178,82 @@ BOOST_AUTO_TEST_CASE(an_unsupported_element_type_is_named) {
   BOOST_REQUIRE(!x.has_value());
   BOOST_TEST(
     mentions(x.error(), "expected BF16, F16 or F32, found I16[512, 64]"));
+}
+
+BOOST_AUTO_TEST_CASE(an_unknown_element_type_is_refused_where_it_is_used) {
+  scratch_folder folder;
+  folder.copy_from(golden);
+  auto bytes = read_all(folder.path("model.safetensors"));
+  folder.write("model.safetensors",
+               with(std::move(bytes), "\"BF16\",\"shape\":[512,64]",
+                    "\"Q9_K\",\"shape\":[512,64]"));
+  auto x = open_model(folder.path());
+  BOOST_REQUIRE(!x.has_value());
+  BOOST_TEST(mentions(x.error(), "found Q9_K[512, 64]"), x.error().message);
+}
+
+BOOST_AUTO_TEST_CASE(all_faults_of_a_folder_are_told_at_once) {
+  scratch_folder folder;
+  folder.write("config.json", "<html>log in</html>");
+  folder.write("generation_config.json", "");
+  folder.write("tokenizer.json",
+               "version https://git-lfs.github.com/spec/v1\nsize 99\n");
+  folder.write("model.safetensors", "Entry not found");
+  auto x = open_model(folder.path());
+  BOOST_REQUIRE(!x.has_value());
+  BOOST_TEST(mentions(x.error(), folder.path() + ": 4 problems:"));
+  BOOST_TEST(mentions(x.error(), "config.json: expected JSON text: it is a web "
+                                 "page"));
+  BOOST_TEST(mentions(x.error(), "generation_config.json: the file is empty"));
+  BOOST_TEST(mentions(x.error(), "tokenizer.json: expected JSON text: it is a "
+                                 "Git LFS pointer to 99 bytes"));
+  BOOST_TEST(mentions(x.error(), "model.safetensors: expected a safetensors "
+                                 "file: it begins with the text"));
+}
+
+BOOST_AUTO_TEST_CASE(faults_of_values_and_of_files_are_told_together) {
+  scratch_folder folder;
+  folder.copy_from(golden);
+  folder.write("generation_config.json", "{\"top_k\": -1}");
+  change_config(folder, "\"vocab_size\": 512", "\"vocab_size\": 500");
+  auto x = open_model(folder.path());
+  BOOST_REQUIRE(!x.has_value());
+  BOOST_TEST(mentions(x.error(), "2 problems"));
+  BOOST_TEST(mentions(x.error(), "generation_config.json"));
+  BOOST_TEST(mentions(x.error(), "model.embed_tokens.weight"));
+}
+
+BOOST_AUTO_TEST_CASE(a_model_that_is_not_built_is_refused_by_its_config_alone) {
+  scratch_folder folder;
+  folder.write("config.json", R"({"architectures": ["Foo"]})");
+  folder.write("model.safetensors", "");
+  auto x = open_model(folder.path());
+  BOOST_REQUIRE(!x.has_value());
+  BOOST_TEST((x.error().code == ec::unsupported));
+  BOOST_TEST(!mentions(x.error(), "model.safetensors"));
+}
+
+BOOST_AUTO_TEST_CASE(optional_files_may_be_absent_but_not_links_to_nothing) {
+  scratch_folder folder;
+  folder.copy_from(golden);
+  std::filesystem::remove(folder.path("generation_config.json"));
+  BOOST_TEST(open_model(folder.path()).has_value());
+  std::filesystem::create_symlink("../blobs/1",
+                                  folder.path("generation_config.json"));
+  auto x = open_model(folder.path());
+  BOOST_REQUIRE(!x.has_value());
+  BOOST_TEST(mentions(x.error(), "symbolic link to ../blobs/1"));
+}
+
+BOOST_AUTO_TEST_CASE(warnings_of_the_files_come_with_the_model) {
+  scratch_folder folder;
+  folder.copy_from(golden);
+  folder.write("model-00001-of-00002.safetensors", "");
+  auto x = open_model(folder.path());
+  BOOST_REQUIRE_MESSAGE(x.has_value(), (x ? "" : x.error().message));
+  BOOST_REQUIRE((*x)->warnings.size() == 1u);
+  // The golden folder itself has nothing odd.
+  BOOST_TEST(open_model("models/demo").value()->warnings.empty());
 }
 
 BOOST_AUTO_TEST_CASE(the_digest_follows_recipe_and_headers) {

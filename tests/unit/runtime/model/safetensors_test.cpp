@@ -54,10 +54,15 @@ const broken_file broken_files[]{
   {"seven bytes", "1234567", "at least 8 bytes, found 7"},
   {"length 0", with_length(0, "1234"), "expected a header"},
   {"length 2^63", with_length(uint64_t{1} << 63, "1234"), "at most 100000000"},
+  {"length one above the limit", with_length(100'000'001, "{}"),
+   "at most 100000000"},
   {"length all ones", with_length(~uint64_t{0}, "1234"), "at most 100000000"},
   {"length beyond the file", with_length(500, "{}"), "truncated"},
   {"Git LFS pointer", "version https://git-lfs.github.com/spec/v1\noid x",
    "Git LFS pointer"},
+  {"plain text", "Entry not found", "begins with the text \"Entry not found\""},
+  {"truncated header whose length looks like a pickle's first bytes",
+   with_length(0x280, "{\"a\":{"), "truncated: the header ends at byte 648"},
   {"web page", "<!DOCTYPE html><html><body>404</body></html>", "web page"},
   {"zip", std::string("PK\x03\x04\x14\x00\x00\x08\x08\x00", 10), "zip archive"},
   {"pickle", std::string("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9", 9), "pickle"},
@@ -76,7 +81,7 @@ const broken_file broken_files[]{
    "unknown key \"x\""},
   {"no dtype", file(R"({"a":{"shape":[],"data_offsets":[0,4]}})", 4),
    "dtype: expected a string"},
-  {"unknown dtype", file(object({with(ok, "F32", "F33")}), 4), "\"F33\""},
+  {"odd dtype", file(object({with(ok, "F32", "F-33")}), 4), "\"F-33\""},
   {"no shape", file(R"({"a":{"dtype":"F32","data_offsets":[0,4]}})", 4),
    "shape: expected a list"},
   {"negative size", file(object({entry("a", "[-1]", "[0,4]")}), 4), "found -1"},
@@ -174,6 +179,10 @@ BOOST_AUTO_TEST_CASE(unusual_but_valid_headers_load) {
      object({entry("z", "[0]", "[0,0]"), entry("a", "[1]", "[0,4]")}), 4, 2},
     {"empty tensor with a large size",
      object({entry("z", "[0,1099511627776,1099511627776]", "[0,0]")}), 0, 1},
+    {"data at an odd offset",
+     object({with(entry("a", "[1]", "[0,1]"), "F32", "U8"),
+             entry("b", "[1]", "[1,5]")}),
+     5, 2},
     {"scalar", object({entry("a", "[]", "[0,4]")}), 4, 1},
   };
   for (auto& row : rows) {
@@ -187,6 +196,19 @@ BOOST_AUTO_TEST_CASE(unusual_but_valid_headers_load) {
       BOOST_TEST(file->tensors().size() == row.tensors);
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(an_unknown_element_type_may_lie_there) {
+  scratch_folder folder;
+  // Three elements in two bytes: its size cannot be checked.
+  auto header = object({with(entry("a", "[3]", "[0,2]"), "F32", "F5_E2M2"),
+                        entry("b", "[1]", "[2,6]")});
+  auto file = safetensors_file::open(folder.write(
+    "m.safetensors", safetensors_bytes(header, std::string(6, '\1'))));
+  BOOST_REQUIRE_MESSAGE(file.has_value(), (file ? "" : file.error().message));
+  BOOST_TEST(file->find("a")->foreign_type == "F5_E2M2");
+  BOOST_TEST(describe(*file->find("a")) == "F5_E2M2[3]");
+  BOOST_TEST(file->find("b")->foreign_type.empty());
 }
 
 BOOST_AUTO_TEST_CASE(every_broken_file_is_refused_with_path_and_cause) {
