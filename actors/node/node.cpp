@@ -254,6 +254,13 @@ void node_state_machine::assignment(const node_assignment& x) {
 void node_state_machine::load(uint64_t map_version) {
   wanted_map_ = map_version;
   report(node_event::loading, fmt::format("map {}", map_version));
+  if (services_.loading) {
+    size_t count = 0;
+    for (auto& layer : wanted_)
+      count +=
+        static_cast<size_t>(std::count(layer.begin(), layer.end(), true));
+    services_.loading(count);
+  }
   auto me = caf::actor_cast<caf::strong_actor_ptr>(self_);
   auto posted = services_.lanes->post(
     [me, load = ++loads_, store = services_.store,

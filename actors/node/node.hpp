@@ -49,6 +49,8 @@ struct node_services {
   duration delay_per_pair{};
   bool relaxed = false; ///< Serve a head whose kernels give other bits.
   std::function<void(node_event, const std::string&)> report;
+  /// Told how many experts are wanted before they are loaded; may be empty.
+  std::function<void(size_t)> loading;
 };
 
 class node_state_machine {

@@ -4,6 +4,7 @@
 #include "actors/membership/own_hello.hpp"
 #include "actors/type_ids.hpp"
 #include "runtime/engine/backbone_weights.hpp"
+#include "runtime/model/model_facts.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/send.hpp>
@@ -50,6 +51,11 @@ node_process::node_process(node_process_options x, model_ptr model)
   services.delay_per_pair = options_.delay_per_pair;
   services.relaxed = options_.relaxed;
   services.report = options_.report;
+  if (options_.loading)
+    services.loading = [model = model_, tell = options_.loading,
+                        bytes = facts_of(*model_).expert_bytes](size_t count) {
+      tell(model, bytes * count);
+    };
   node_ = caf::actor_cast<caf::strong_actor_ptr>(
     cluster_->system().spawn(node, std::move(services)));
   failure_ = std::make_shared<published<std::string>>();

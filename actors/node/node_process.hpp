@@ -27,6 +27,9 @@ struct node_process_options {
   bool relaxed = false;
   duration delay_per_pair{};
   std::function<void(node_event, const std::string&)> report;
+  /// Told before experts are loaded, with the bytes they have in the
+  /// checkpoint; may be empty.
+  std::function<void(const model_ptr&, uint64_t)> loading;
 };
 
 class node_process {

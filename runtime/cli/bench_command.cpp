@@ -240,6 +240,8 @@ int run_bench(const bench_arguments& x) {
   auto setup = prepare_head(x.head);
   if (!setup)
     return report(setup.error());
+  if (x.json)
+    setup->loading = load_wish::silent;
   auto& config = setup->options.model->config;
   if (uint64_t{x.prompt_tokens} + x.tokens + 1 > config.max_positions)
     return report(error{

@@ -63,7 +63,12 @@ bare_runner::make(const head_setup& setup) {
     options.progress("bare: loading the model");
   auto images =
     packed_images::open(options.model, options.compute, options.images);
+  std::optional<load_meter> meter;
+  meter.emplace(options.model,
+                bytes_to_load(*options.model, load_scope::whole_model),
+                display_for(setup.loading));
   auto model = load_local_model(*images, *out->lanes_);
+  meter.reset();
   if (!model)
     return tl::unexpected(std::move(model.error()));
   model->reply = options.reply_type;

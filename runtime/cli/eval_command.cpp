@@ -1,5 +1,6 @@
 // `troupe eval`: a model's numbers for known tokens, in this process alone.
 #include "runtime/cli/command.hpp"
+#include "runtime/cli/load_meter.hpp"
 #include "runtime/cli/model_options.hpp"
 #include "runtime/cli/signal_watch.hpp"
 #include "runtime/engine/perplexity.hpp"
@@ -34,7 +35,7 @@ struct ready_model {
   local_model model;
 };
 
-result<ready_model> load(const model_options& x) {
+result<ready_model> load(const model_options& x, load_wish wish) {
   if (auto ok = need_model(x.folder); !ok)
     return tl::unexpected(std::move(ok.error()));
   auto compute = x.compute();
@@ -45,6 +46,8 @@ result<ready_model> load(const model_options& x) {
     return tl::unexpected(std::move(opened.error()));
   ready_model out;
   out.lanes = std::make_unique<kernels::lanes>(x.lane_options());
+  load_meter meter{*opened, bytes_to_load(**opened, load_scope::whole_model),
+                   display_for(wish)};
   auto images = packed_images::open(std::move(*opened), *compute, x.cache());
   auto loaded = load_local_model(*images, *out.lanes);
   if (!loaded)
@@ -68,7 +71,7 @@ int run_logits(const logits_arguments& x) {
   auto ids = parse_ids(x.ids);
   if (!ids)
     return report(ids.error());
-  auto ready = load(x.model);
+  auto ready = load(x.model, load_wish::shown);
   if (!ready)
     return report(ready.error());
   sequence_pass_options options;
@@ -100,7 +103,7 @@ int run_perplexity(const perplexity_arguments& x) {
   auto ids = tokens->encode(*text);
   if (!ids)
     return report(ids.error());
-  auto ready = load(x.model);
+  auto ready = load(x.model, x.json ? load_wish::silent : load_wish::shown);
   if (!ready)
     return report(ready.error());
   perplexity_options options;

@@ -34,6 +34,8 @@ public:
     auto setup = prepare_head(arguments_.head);
     if (!setup)
       return report(setup.error());
+    if (arguments_.json)
+      setup->loading = load_wish::silent;
     auto& options = setup->options;
     auto params = arguments_.sampling.params(options.model->generation);
     if (!params)

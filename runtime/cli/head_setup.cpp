@@ -353,14 +353,32 @@ result<head_setup> prepare_head(const head_arguments& x) {
   set_limits(config, out);
   if (!x.trace_file.empty())
     out.spans = std::make_shared<span_sink>();
-  if (!x.quiet)
+  if (x.quiet)
+    setup.loading = load_wish::silent;
+  else
     out.progress = note;
   return setup;
 }
 
+result<std::unique_ptr<cluster_head>> load_head(head_setup& setup) {
+  auto& options = setup.options;
+  auto local = options.expected_nodes.empty() ||
+               options.placement.kind == placement_spec::policy::local;
+  auto bytes = bytes_to_load(*options.model, local ? load_scope::whole_model
+                                                   : load_scope::backbone);
+  // The head keeps `progress`, and with it the meter.
+  auto meter = std::make_shared<load_meter>(options.model, bytes,
+                                            display_for(setup.loading));
+  if (options.progress)
+    options.progress = [meter](const std::string& text) { meter->note(text); };
+  auto head = cluster_head::start(std::move(options));
+  meter->stop();
+  return head;
+}
+
 result<std::unique_ptr<cluster_head>>
 start_head(head_setup& setup, const std::function<bool()>& give_up) {
-  auto head = cluster_head::start(std::move(setup.options));
+  auto head = load_head(setup);
   if (!head)
     return head;
   auto all = (*head)->wait_for_nodes(nodes_deadline, give_up);

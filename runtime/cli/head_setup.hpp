@@ -4,6 +4,7 @@
 
 #include "actors/head/cluster_head.hpp"
 #include "config/cluster_config.hpp"
+#include "runtime/cli/load_meter.hpp"
 #include "runtime/cli/model_options.hpp"
 
 #include <string>
@@ -33,11 +34,15 @@ struct head_arguments {
 struct head_setup {
   cluster_config config;
   head_options options;
+  load_wish loading = load_wish::shown; ///< Silent with --quiet.
 };
 
 /// Reads the configuration, lets the command line override it, opens model and
 /// tokenizer. Fails as these do.
 result<head_setup> prepare_head(const head_arguments& x);
+
+/// Starts the head and shows how far loading is; does not wait for nodes.
+result<std::unique_ptr<cluster_head>> load_head(head_setup& setup);
 
 /// Starts the head and waits for its nodes, with progress on stderr.
 /// `give_up` ends the wait early.

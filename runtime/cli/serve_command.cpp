@@ -92,7 +92,7 @@ public:
         if (!ending_) // then they all go
           note(fmt::format("node {}: {}", x.name, to_string(x.state)));
       };
-    auto head = cluster_head::start(std::move(options));
+    auto head = load_head(*setup);
     if (!head)
       return report(head.error());
     auto code = serve(**head, *http, signals);

@@ -3,6 +3,7 @@
 #include "actors/node/node_process.hpp"
 #include "config/cluster_config.hpp"
 #include "runtime/cli/command.hpp"
+#include "runtime/cli/load_meter.hpp"
 #include "runtime/cli/model_options.hpp"
 #include "runtime/cli/signal_watch.hpp"
 
@@ -154,8 +155,15 @@ result<node_process_options> make_options(const worker_arguments& x,
   options.reconnect.max = config.reconnect_max;
   options.delay_per_pair = std::chrono::nanoseconds(
     static_cast<int64_t>(std::min<uint64_t>(x.slow_pair_ns, 1'000'000'000)));
-  options.report = [name = config.name, child = x.parent != 0](
+  // Shared by two callbacks of one actor, which come one after the other.
+  auto meter = std::make_shared<std::optional<load_meter>>();
+  if (x.parent == 0)
+    options.loading = [meter](const model_ptr& opened, uint64_t bytes) {
+      meter->emplace(opened, bytes, display_for(load_wish::shown));
+    };
+  options.report = [meter, name = config.name, child = x.parent != 0](
                      node_event what, const std::string& text) {
+    meter->reset();
     // A head's own worker speaks up only when something needs a person.
     if (!child)
       note(fmt::format("{} {}", describe(what), text));
