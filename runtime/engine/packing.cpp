@@ -215,7 +215,15 @@ result<std::vector<float>> load_floats(const checkpoint& files,
   const auto source = weight_source::of(*tensor);
   if (!source)
     return wrap(name, source.error());
-  return source->to_floats();
+  auto out = source->to_floats();
+  const auto odd = std::find_if(out.begin(), out.end(),
+                                [](float x) { return !std::isfinite(x); });
+  if (odd != out.end())
+    return fail(ec::bad_format,
+                "{}: {}: element {} is {}; expected finite numbers. Is the "
+                "file damaged?",
+                files.file_of(name), name, odd - out.begin(), *odd);
+  return out;
 }
 
 result<hidden_rows> load_rows(const checkpoint& files, std::string_view name) {

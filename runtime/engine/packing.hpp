@@ -79,7 +79,8 @@ result<kernels::packed_weight> load_packed(const checkpoint& files,
                                            std::string_view name,
                                            kernels::compute_options options);
 
-/// Reads a vector as f32.
+/// Reads a vector as f32. Fails with bad_format when a number is not finite: in
+/// a norm or bias it would spoil every token.
 result<std::vector<float>> load_floats(const checkpoint& files,
                                        std::string_view name);
 
