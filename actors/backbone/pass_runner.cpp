@@ -44,8 +44,12 @@ bool pass_runner::post(std::shared_ptr<const pass_work> work,
       end->failure = error{ec::internal, x.what()};
     }
     send_from_outside(to, segment_done{work->rows.pass, std::move(end)});
-    if (self->pass_.waiting())
-      self->pass_.run_ahead();
+    try {
+      if (self->pass_.waiting())
+        self->pass_.run_ahead();
+    } catch (const std::exception&) {
+      // Nothing is lost: `resume` does this work again, and reports.
+    }
   });
 }
 
