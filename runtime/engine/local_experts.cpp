@@ -12,23 +12,6 @@
 
 namespace troupe {
 
-namespace {
-
-kernels::router_options options_of(const router_config& x) {
-  kernels::router_options out;
-  out.top_k = x.top_k;
-  out.score = x.score;
-  out.normalize = x.normalize;
-  out.epsilon = static_cast<float>(x.epsilon);
-  out.epsilon_use = x.epsilon_use;
-  out.scale = static_cast<float>(x.scale);
-  out.groups = x.groups;
-  out.jitter = static_cast<float>(x.jitter);
-  return out;
-}
-
-} // namespace
-
 result<routing> route(const router_config& config, const moe_request& x,
                       kernels::lanes& pool, std::span<const float> logit_bias) {
   const size_t experts = config.num_experts;
@@ -39,7 +22,7 @@ result<routing> route(const router_config& config, const moe_request& x,
   out.top_k = config.top_k;
   out.experts.resize(rows * k);
   out.weights.resize(rows * k);
-  auto options = options_of(config);
+  auto options = kernels_options(config);
   options.logit_bias = logit_bias;
   if (x.selection_bias)
     options.selection_bias = *x.selection_bias;
