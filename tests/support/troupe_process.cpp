@@ -90,10 +90,12 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 class cache_home {
 public:
   cache_home() {
-    char pattern[] = "/tmp/troupe_test_cache_XXXXXX";
-    if (mkdtemp(pattern) == nullptr)
+    auto pattern =
+      (std::filesystem::temp_directory_path() / "troupe_test_cache_XXXXXX")
+        .string();
+    if (mkdtemp(pattern.data()) == nullptr)
       throw std::runtime_error("mkdtemp failed");
-    path_ = pattern;
+    path_ = std::move(pattern);
   }
 
   ~cache_home() {
